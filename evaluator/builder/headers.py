@@ -35,7 +35,6 @@ _SHADOWED = {
         "ATen/core/TensorAccessor.h",
         "c10/core/Device.h",
         "c10/core/DeviceType.h",
-        "c10/core/Layout.h",
         "c10/core/MemoryFormat.h",
         "c10/core/Scalar.h",
         "c10/core/ScalarType.h",
@@ -47,7 +46,6 @@ _SHADOWED = {
     ),
     "all.h": ("torch/all.h", "torch/torch.h"),
     "accumulate.h": ("ATen/AccumulateType.h",),
-    "opmath.h": ("ATen/OpMathType.h",),
     "cuda_context.h": (
         "ATen/cuda/CUDAContext.h",
         "ATen/cuda/CUDAContextLight.h",
@@ -56,10 +54,7 @@ _SHADOWED = {
     ),
     "cuda_guard.h": ("c10/cuda/CUDAGuard.h",),
     "cuda_stream.h": (
-        "ATen/DeviceGuard.h",
-        "c10/core/DeviceGuard.h",
         "c10/cuda/CUDAException.h",
-        "c10/cuda/CUDAFunctions.h",
         "c10/cuda/CUDAMacros.h",
         "c10/cuda/CUDAStream.h",
     ),

@@ -1,7 +1,7 @@
 """Which light headers a source does not need, judged by the names that it mentions.
 
-The standard library's larger headers, PyTorch's 16-bit numbers and the bindings are half of what a
-compiler reads, and most kernels use none of them. Being wrong costs time alone: what does not
+The standard library's larger headers and PyTorch's 16-bit numbers are half of what a compiler
+reads, and most kernels use none of them. Being wrong costs time alone: what does not
 compile so is compiled again with everything, unless its first error is plainly the source's own.
 """
 
@@ -30,11 +30,6 @@ _STANDARD = frozenset(
 _OF_STD = re.compile(r"\bstd\s*::\s*(\w+)")
 _LIBRARY = re.compile(r"\busing\s+(?:namespace\s+)?std\b|\birange\b")
 _NUMBERS = re.compile(r"half|bfloat16|bf16|fp\d|f16|REDUCED", re.I)
-_MACROS = re.compile(
-    r"\bC10_(?!CUDA_)|\bAT_\w*HOST|\b\w+_KERNEL_ASSERT|\b(?:TORCH|CAFFE2)_(?:\w+_)?API\b"
-    r"|\bCONSTEXPR_EXCEPT_WIN_CUDA\b|\b__ubsan_ignore_|macros/(?:Macros|Export)"
-)
-"""Those of c10/macros/Macros.h."""
 _LIBCUXX = re.compile(
     r"(?<!\bat::)(?<!\bc10::)(?<!\btorch::)\bcuda\s*::|<cuda/|\bthread_scope"
     r"|_scan_update\b|_(?:update|store)_async\b|\bsigned\s+char\b|\bint8_t\b|\bchar(?:16|32|8)_t\b"
@@ -42,7 +37,6 @@ _LIBCUXX = re.compile(
 )
 """NVIDIA's standard library, the functions of cooperative groups that take its atomics, and the
 integers that their own type traits don't know as such, for which they shuffle otherwise."""
-_BINDING = re.compile(r"\bpy(?:bind\w*)?\b|PYBIND|TORCH_LIBRARY|\bPy\w+|TORCH_EXTENSION_NAME")
 
 _FIRST_ERROR = re.compile(r"\berror: (.*)")
 _UNKNOWN_NAME = re.compile(
@@ -97,12 +91,8 @@ def lean_flags(text: str) -> tuple[str, ...]:
         # NVIDIA's own switch: without it cub, thrust and cooperative groups bring these numbers
         # along, and those of 8, 6 and 4 bits with them.
         flags.append("-DCCCL_DISABLE_FP16_SUPPORT")
-        if not _MACROS.search(text):
-            flags.append("-DREFINERY_LEAN_MACROS")
     if "cooperative_groups" in text and not _LIBCUXX.search(text):
         # Also NVIDIA's: cooperative groups then do with type traits of their own. Kernels come out
         # the same, but for integers of rare types; functions over libcu++'s atomics are missing.
         flags.append("-D_CG_LIMIT_INCLUDED_DEPENDENCIES")
-    if not _BINDING.search(text):
-        flags.append("-DREFINERY_LEAN_BINDING")
     return tuple(flags)

@@ -24,7 +24,7 @@ from evaluator.builder.unneeded_headers import lean_flags, may_lack
 from evaluator.builder.work_folder import work_folder
 from evaluator.hardware.device_lock import host_lock
 
-REVISION = "8"
+REVISION = "9"
 """Changes whenever the command lines do, so that old entries of the cache are not used."""
 _ANY_NAME = "refinery_extension"
 """What a light object calls its module, so that extensions of any name share it."""

@@ -78,10 +78,6 @@ class GenericPackedTensorAccessor {
   Index sizes_[N];
   Index strides_[N];
 };
-// Its old name.
-template <class T, size_t N, template <class> class Traits = DefaultPtrTraits,
-          class Index = int64_t>
-using PackedTensorAccessor = GenericPackedTensorAccessor<T, N, Traits, Index>;
 template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
 using PackedTensorAccessor32 = GenericPackedTensorAccessor<T, N, Traits, int32_t>;
 template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>

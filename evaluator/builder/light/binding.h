@@ -75,31 +75,6 @@ struct Read<T, std::enable_if_t<std::is_floating_point_v<T>>> {
   static PyObject* to(T v) { return PyFloat_FromDouble(v); }
 };
 template <>
-struct Read<c10::Scalar> {
-  static constexpr TypeName type{"", "float", ""};
-  static bool from(PyObject* o, bool, c10::Scalar& out) {
-    bool flag;
-    long long whole;
-    double real;
-    if (read(o, false, flag)) return out = flag, true;
-    if (read(o, false, whole)) return out = whole, true;
-    if (read(o, true, real)) return out = real, true;
-    return false;
-  }
-  static PyObject* to(const c10::Scalar& v) {
-    return v.isFloatingPoint() ? PyFloat_FromDouble(v.toDouble()) : PyLong_FromLongLong(v.toLong());
-  }
-};
-template <>
-struct Read<c10::ScalarType> {
-  static constexpr TypeName type{"", "torch.dtype", ""};
-  static bool from(PyObject* o, bool, c10::ScalarType& out) {
-    const int which = dtype_from_python(o);
-    out = static_cast<c10::ScalarType>(which);
-    return which >= 0;
-  }
-};
-template <>
 struct Read<std::string> {
   static constexpr TypeName type{"", "str", ""};
   static bool from(PyObject* o, bool convert, std::string& out) { return read(o, convert, out); }
@@ -120,10 +95,6 @@ struct Read<std::optional<T>> {
   static PyObject* to(const std::optional<T>& v) {
     return v ? Read<T>::to(*v) : Py_NewRef(Py_None);
   }
-};
-template <>
-struct Read<std::nullopt_t> {
-  static PyObject* to(std::nullopt_t) { return Py_NewRef(Py_None); }
 };
 template <class T>
 struct Read<std::vector<T>> {
@@ -147,24 +118,6 @@ struct Read<std::vector<T>> {
     return make_list(items);
   }
 };
-// A view of the caller's list or tuple: backed by a vector for the time of the call. PyTorch has it
-// for integers alone.
-struct Backed {
-  std::vector<int64_t> all;
-  operator c10::IntArrayRef() const { return all; }
-};
-template <>
-struct Read<Backed> {
-  static constexpr TypeName type{"Tuple[", "int", ", ...]"};
-  static bool from(PyObject* o, bool, Backed& out) {
-    return (PyList_Check(o) || PyTuple_Check(o)) &&
-           Read<std::vector<int64_t>>::from(o, false, out.all);
-  }
-};
-template <class T>
-struct Read<c10::ArrayRef<T>> {
-  static PyObject* to(c10::ArrayRef<T> all) { return Read<std::vector<T>>::to(all.vec()); }
-};
 template <class... T>
 struct Read<std::tuple<T...>> {
   static PyObject* to(const std::tuple<T...>& all) {
@@ -175,36 +128,10 @@ struct Read<std::tuple<T...>> {
         all);
   }
 };
-template <class A, class B>
-struct Read<std::pair<A, B>> {
-  static PyObject* to(const std::pair<A, B>& both) {
-    return make_tuple({Read<A>::to(both.first), Read<B>::to(both.second)});
-  }
-};
-template <class T, size_t N>
-struct Read<std::array<T, N>> {
-  static PyObject* to(const std::array<T, N>& all) {
-    return Read<std::vector<T>>::to(std::vector<T>(all.begin(), all.end()));
-  }
-};
-
-template <class T>
-struct Storage {
-  using type = T;
-};
-template <>
-struct Storage<c10::IntArrayRef> {
-  using type = Backed;
-};
-template <class T>
-using Stored = typename Storage<std::decay_t<T>>::type;
-
 // Hands a stored argument over in the way that the function takes it.
 template <class A, class S>
 decltype(auto) pass(S& stored) {
-  if constexpr (!std::is_same_v<S, std::decay_t<A>>) {
-    return static_cast<std::decay_t<A>>(stored);
-  } else if constexpr (std::is_lvalue_reference_v<A>) {
+  if constexpr (std::is_lvalue_reference_v<A>) {
     return static_cast<S&>(stored);
   } else {
     return std::move(stored);
@@ -234,10 +161,10 @@ void define(PyObject* module, const char* name, Overload* overload, const Extra*
 PyObject* translate();
 PyObject* make_module(PyModuleDef& definition, const char* name, int (*fill)(PyObject*));
 
-template <class F, bool Release, class R, class... A>
+template <class F, class R, class... A>
 struct Bound final : Overload {
   explicit Bound(F f) : function(std::move(f)) {
-    static constexpr TypeName all[] = {Read<Stored<A>>::type..., TypeName{}};
+    static constexpr TypeName all[] = {Read<std::decay_t<A>>::type..., TypeName{}};
     types = all;
     count = sizeof...(A);
   }
@@ -247,39 +174,28 @@ struct Bound final : Overload {
   template <size_t... I>
   PyObject* invoke([[maybe_unused]] PyObject* const* arguments, [[maybe_unused]] bool convert,
                    std::index_sequence<I...>) {
-    std::tuple<Stored<A>...> stored;
-    if (!(Read<Stored<A>>::from(arguments[I], convert, std::get<I>(stored)) && ...)) return nullptr;
+    std::tuple<std::decay_t<A>...> stored;
+    if (!(Read<std::decay_t<A>>::from(arguments[I], convert, std::get<I>(stored)) && ...)) return nullptr;
     if constexpr (std::is_void_v<R>) {
-      Unlocked scope;
       function(pass<A>(std::get<I>(stored))...);
     } else {
-      return Read<std::decay_t<R>>::to([&]() -> R {
-        Unlocked scope;
-        return function(pass<A>(std::get<I>(stored))...);
-      }());
+      return Read<std::decay_t<R>>::to(function(pass<A>(std::get<I>(stored))...));
     }
     return Py_NewRef(Py_None);
   }
-  // Without the lock where the binding asks for that, as py::call_guard does.
-  struct Unlocked {
-    PyThreadState* state = Release ? PyEval_SaveThread() : nullptr;
-    ~Unlocked() {
-      if (Release) PyEval_RestoreThread(state);
-    }
-  };
   F function;
 };
-template <bool Release, class R, class... A>
+template <class R, class... A>
 Overload* bound(R (*f)(A...)) {
-  return new Bound<R (*)(A...), Release, R, A...>(f);
+  return new Bound<R (*)(A...), R, A...>(f);
 }
-template <bool Release, class F, class R, class... A>
+template <class F, class R, class... A>
 Overload* bound_lambda(F f, R (F::*)(A...) const) {
-  return new Bound<F, Release, R, A...>(std::move(f));
+  return new Bound<F, R, A...>(std::move(f));
 }
-template <bool Release, class F, class = decltype(&F::operator())>
+template <class F, class = decltype(&F::operator())>
 Overload* bound(F f) {
-  return bound_lambda<Release>(std::move(f), &F::operator());
+  return bound_lambda(std::move(f), &F::operator());
 }
 
 }  // namespace refinery
@@ -293,14 +209,6 @@ struct gil_scoped_release {
   gil_scoped_release(const gil_scoped_release&) = delete;
   ~gil_scoped_release() { PyEval_RestoreThread(state); }
 };
-struct gil_scoped_acquire {
-  PyGILState_STATE state = PyGILState_Ensure();
-  gil_scoped_acquire() = default;
-  gil_scoped_acquire(const gil_scoped_acquire&) = delete;
-  ~gil_scoped_acquire() { PyGILState_Release(state); }
-};
-template <class T>
-struct call_guard {};
 struct none {};
 
 inline PyObject* object_from(none) { return Py_NewRef(Py_None); }
@@ -316,12 +224,8 @@ struct arg {
   explicit arg(const char* n) : name(n) {}
   template <class T>
   arg_v operator=(const T& v) const { return {name, object_from(v)}; }
-  arg& noconvert(bool = true) { return *this; }
   const char* name;
 };
-inline namespace literals {
-inline arg operator""_a(const char* name, size_t) { return arg(name); }
-}  // namespace literals
 
 inline ::refinery::Extra extra(const char* doc) { return {::refinery::Extra::doc, doc, nullptr}; }
 inline ::refinery::Extra extra(const arg& a) {
@@ -330,17 +234,14 @@ inline ::refinery::Extra extra(const arg& a) {
 inline ::refinery::Extra extra(const arg_v& a) {
   return {::refinery::Extra::parameter, a.name, a.fallback};
 }
-template <class T>
-::refinery::Extra extra(const call_guard<T>&) { return {}; }
 
 class module_ {
  public:
   explicit module_(PyObject* module) : module_object_(module) {}
   template <class F, class... E>
   module_& def(const char* name, F&& f, const E&... extras) {
-    constexpr bool release = (std::is_same_v<E, call_guard<gil_scoped_release>> || ... || false);
     const ::refinery::Extra all[] = {extra(extras)..., ::refinery::Extra{}};
-    ::refinery::define(module_object_, name, ::refinery::bound<release>(std::forward<F>(f)), all,
+    ::refinery::define(module_object_, name, ::refinery::bound(std::forward<F>(f)), all,
                        sizeof...(E));
     return *this;
   }
@@ -357,12 +258,10 @@ class module_ {
   };
   Attribute doc() { return {module_object_, "__doc__"}; }
   Attribute attr(const char* name) { return {module_object_, name}; }
-  PyObject* ptr() const { return module_object_; }
 
  private:
   PyObject* module_object_;
 };
-using module = module_;
 
 }  // namespace refinery_
 }  // namespace pybind11

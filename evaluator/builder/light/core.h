@@ -35,9 +35,7 @@
 #endif
 
 #ifdef REFINERY_LEAN_NUMBERS
-#ifndef REFINERY_LEAN_MACROS
 #include <c10/macros/Macros.h>
-#endif
 namespace c10 {
 struct Half;
 struct BFloat16;
@@ -69,8 +67,7 @@ enum class ScalarType : int8_t {
 REFINERY_CONSTANT(Byte) REFINERY_CONSTANT(Char) REFINERY_CONSTANT(Short) REFINERY_CONSTANT(Int)
 REFINERY_CONSTANT(Long) REFINERY_CONSTANT(Half) REFINERY_CONSTANT(Float) REFINERY_CONSTANT(Double)
 REFINERY_CONSTANT(Bool) REFINERY_CONSTANT(BFloat16) REFINERY_CONSTANT(UInt16)
-REFINERY_CONSTANT(UInt32) REFINERY_CONSTANT(UInt64) REFINERY_CONSTANT(Float8_e5m2)
-REFINERY_CONSTANT(Float8_e4m3fn)
+REFINERY_CONSTANT(UInt32) REFINERY_CONSTANT(UInt64)
 #undef REFINERY_CONSTANT
 
 template <class T>
@@ -84,10 +81,9 @@ struct ScalarTypeToCPPType;
 #define REFINERY_LITERAL_TYPES(_)                                                             \
   _(uint8_t, Byte) _(int8_t, Char) _(int16_t, Short) _(int, Int) _(int64_t, Long)             \
   _(float, Float) _(double, Double) _(bool, Bool)
-#define REFINERY_HALF_TYPES(_) _(::c10::Half, Half) _(::c10::BFloat16, BFloat16)
-#define REFINERY_UNSIGNED_TYPES(_) _(uint16_t, UInt16) _(uint32_t, UInt32) _(uint64_t, UInt64)
-#define REFINERY_ELEMENT_TYPES(_) \
-  REFINERY_LITERAL_TYPES(_) REFINERY_HALF_TYPES(_) REFINERY_UNSIGNED_TYPES(_)
+#define REFINERY_ELEMENT_TYPES(_)                                                             \
+  REFINERY_LITERAL_TYPES(_) _(::c10::Half, Half) _(::c10::BFloat16, BFloat16)                 \
+  _(uint16_t, UInt16) _(uint32_t, UInt32) _(uint64_t, UInt64)
 #define REFINERY_CPP_TYPE(cpp, name)                                                          \
   template <>                                                                                 \
   struct CppTypeToScalarType<cpp> : std::integral_constant<ScalarType, ScalarType::name> {};  \
@@ -132,40 +128,28 @@ class TypeMeta {
  private:
   c10::ScalarType type_;
 };
-#ifndef REFINERY_LEAN_LIBRARY
-inline std::ostream& operator<<(std::ostream& out, TypeMeta type) { return out << type.name(); }
-#endif
 }  // namespace refinery_
 }  // namespace caffe2
 
 namespace c10 {
 inline namespace refinery_ {
-enum class DeviceType : int8_t { CPU = 0, CUDA = 1, HIP = 6, Meta = 14 };
+enum class DeviceType : int8_t { CPU = 0, CUDA = 1 };
 constexpr DeviceType kCPU = DeviceType::CPU;
 constexpr DeviceType kCUDA = DeviceType::CUDA;
-constexpr DeviceType kMeta = DeviceType::Meta;
 using DeviceIndex = int8_t;
 
 class Device {
  public:
   Device(DeviceType type, DeviceIndex index = -1) : type_(type), index_(index) {}
-  Device(const std::string& text) : Device(text.c_str()) {}
-  Device(const char* text) {
-    int type, index;
-    ::refinery::parse_device(text, &type, &index);
-    type_ = static_cast<DeviceType>(type);
-    index_ = static_cast<DeviceIndex>(index);
-  }
   DeviceType type() const { return type_; }
   DeviceIndex index() const { return index_; }
   bool has_index() const { return index_ != -1; }
   bool is_cuda() const { return type_ == kCUDA; }
   bool is_cpu() const { return type_ == kCPU; }
-  bool is_meta() const { return type_ == kMeta; }
   bool operator==(const Device& o) const { return type_ == o.type_ && index_ == o.index_; }
   bool operator!=(const Device& o) const { return !(*this == o); }
   std::string str() const {
-    std::string name = is_cpu() ? "cpu" : is_cuda() ? "cuda" : is_meta() ? "meta" : "device";
+    std::string name = is_cpu() ? "cpu" : is_cuda() ? "cuda" : "device";
     return has_index() ? name + ":" + std::to_string(index_) : name;
   }
 
@@ -175,9 +159,6 @@ class Device {
 };
 
 enum class MemoryFormat : int8_t { Contiguous, Preserve, ChannelsLast, ChannelsLast3d };
-enum class Layout : int8_t { Strided, Sparse };
-constexpr Layout kStrided = Layout::Strided;
-constexpr Layout kSparse = Layout::Sparse;
 
 template <class T>
 class ArrayRef {
@@ -198,24 +179,11 @@ class ArrayRef {
       : data_(all.begin() == all.end() ? nullptr : all.begin()), size_(all.size()) {}
   constexpr const T* begin() const { return data_; }
   constexpr const T* end() const { return data_ + size_; }
-  constexpr std::reverse_iterator<iterator> rbegin() const {
-    return std::reverse_iterator<iterator>(end());
-  }
-  constexpr std::reverse_iterator<iterator> rend() const {
-    return std::reverse_iterator<iterator>(begin());
-  }
   constexpr const T* data() const { return data_; }
   constexpr size_t size() const { return size_; }
   constexpr bool empty() const { return size_ == 0; }
   constexpr const T& operator[](size_t i) const { return data_[i]; }
-  const T& at(size_t i) const {
-    if (i >= size_) throw Error(Error::index, "ArrayRef: invalid index " + std::to_string(i));
-    return data_[i];
-  }
-  constexpr const T& front() const { return data_[0]; }
   constexpr const T& back() const { return data_[size_ - 1]; }
-  constexpr ArrayRef slice(size_t n, size_t m) const { return ArrayRef(data_ + n, m); }
-  constexpr ArrayRef slice(size_t n) const { return slice(n, size_ - n); }
   bool equals(ArrayRef o) const { return size_ == o.size_ && std::equal(begin(), end(), o.begin()); }
   std::vector<T> vec() const { return std::vector<T>(begin(), end()); }
 
@@ -227,12 +195,6 @@ template <class T>
 bool operator==(ArrayRef<T> a, ArrayRef<T> b) { return a.equals(b); }
 template <class T>
 bool operator!=(ArrayRef<T> a, ArrayRef<T> b) { return !a.equals(b); }
-template <class T>
-bool operator==(const std::vector<T>& a, ArrayRef<T> b) { return b.equals(a); }
-template <class T>
-bool operator==(ArrayRef<T> a, const std::vector<T>& b) { return a.equals(b); }
-template <class T>
-bool operator!=(ArrayRef<T> a, const std::vector<T>& b) { return !a.equals(b); }
 using IntArrayRef = ArrayRef<int64_t>;
 
 class Scalar {
@@ -243,10 +205,6 @@ class Scalar {
   Scalar(T v) : kind_(integer), integer_(static_cast<int64_t>(v)), real_(static_cast<double>(v)) {}
   template <class T, std::enable_if_t<std::is_floating_point_v<T>, int> = 0>
   Scalar(T v) : kind_(real), integer_(static_cast<int64_t>(v)), real_(static_cast<double>(v)) {}
-#ifndef REFINERY_LEAN_NUMBERS
-  Scalar(::c10::Half v) : Scalar(static_cast<double>(v)) {}
-  Scalar(::c10::BFloat16 v) : Scalar(static_cast<double>(v)) {}
-#endif
   Scalar(unsigned long long) = delete;  // ambiguous
   template <class T>
   T to() const = delete;
@@ -280,30 +238,8 @@ class Scalar {
 #define REFINERY_TO(cpp, name) \
   template <>                  \
   inline cpp Scalar::to<cpp>() const { return as<cpp>(); }
-REFINERY_LITERAL_TYPES(REFINERY_TO) REFINERY_UNSIGNED_TYPES(REFINERY_TO)
-#ifndef REFINERY_LEAN_NUMBERS
-REFINERY_HALF_TYPES(REFINERY_TO)
-#endif
+REFINERY_LITERAL_TYPES(REFINERY_TO)
 #undef REFINERY_TO
-
-#ifndef REFINERY_LEAN_LIBRARY
-inline std::ostream& operator<<(std::ostream& out, ScalarType type) {
-  return out << toString(type);
-}
-inline std::ostream& operator<<(std::ostream& out, DeviceType type) {
-  return out << Device(type).str();
-}
-inline std::ostream& operator<<(std::ostream& out, const Device& device) {
-  return out << device.str();
-}
-template <class T>
-[[gnu::cold]] std::ostream& operator<<(std::ostream& out, ArrayRef<T> all) {
-  out << "[";
-  for (size_t i = 0; i < all.size(); i++) out << (i ? ", " : "") << all[i];
-  return out << "]";
-}
-#endif
-
 inline ScalarType typeMetaToScalarType(caffe2::TypeMeta type) { return type.toScalarType(); }
 }  // namespace refinery_
 
@@ -357,11 +293,8 @@ template <class... A>
 std::string str(const A&... parts) {
   return detail::torchCheckMsgImpl("", parts...);
 }
-}  // namespace c10
 
-namespace c10 {
 inline namespace refinery_ {
-
 class TensorOptions {
  public:
   TensorOptions() = default;
@@ -369,33 +302,18 @@ class TensorOptions {
   TensorOptions(caffe2::TypeMeta type) : dtype_(type.toScalarType()) {}
   TensorOptions(Device device) : device_(device) {}
   TensorOptions(DeviceType type) : device_(Device(type)) {}
-  TensorOptions(Layout) {}
+  TensorOptions(MemoryFormat f) : format_(f) {}
   TensorOptions dtype(ScalarType type) const { return with([&](auto& o) { o.dtype_ = type; }); }
   TensorOptions dtype(caffe2::TypeMeta type) const { return dtype(type.toScalarType()); }
-  TensorOptions dtype(std::optional<ScalarType> type) const {
-    return with([&](auto& o) { o.dtype_ = type; });
-  }
-  template <class T>
-  TensorOptions dtype() const { return dtype(CppTypeToScalarType<T>::value); }
   TensorOptions device(Device device) const { return with([&](auto& o) { o.device_ = device; }); }
   TensorOptions device(DeviceType type, DeviceIndex index = -1) const {
     return device(Device(type, index));
   }
-  TensorOptions device(std::optional<Device> device) const {
-    return with([&](auto& o) { o.device_ = device; });
-  }
-  TensorOptions device_index(DeviceIndex index) const { return device(kCUDA, index); }
-  TensorOptions layout(Layout) const { return *this; }
   TensorOptions requires_grad(bool on) const {
     return with([&](auto& o) { o.requires_grad_ = on; });
   }
   TensorOptions pinned_memory(bool on) const { return with([&](auto& o) { o.pinned_ = on; }); }
   TensorOptions memory_format(MemoryFormat f) const { return with([&](auto& o) { o.format_ = f; }); }
-  caffe2::TypeMeta dtype() const {
-    return caffe2::TypeMeta(
-        dtype_.value_or(static_cast<ScalarType>(::refinery::default_dtype())));
-  }
-  Device device() const { return device_.value_or(Device(kCPU)); }
   bool requires_grad() const { return requires_grad_; }
   bool pinned_memory() const { return pinned_; }
   std::optional<ScalarType> dtype_opt() const { return dtype_; }
@@ -417,10 +335,7 @@ class TensorOptions {
 };
 inline TensorOptions dtype(ScalarType type) { return TensorOptions(type); }
 inline TensorOptions dtype(caffe2::TypeMeta type) { return TensorOptions(type); }
-template <class T>
-TensorOptions dtype() { return TensorOptions(CppTypeToScalarType<T>::value); }
 inline TensorOptions device(Device device) { return TensorOptions(device); }
-inline TensorOptions requires_grad(bool on = true) { return TensorOptions().requires_grad(on); }
 
 }  // namespace refinery_
 }  // namespace c10
@@ -432,17 +347,10 @@ namespace torch {
 using namespace at;
 using Dtype = at::ScalarType;
 // Only here, and not in at, do these have names of this kind.
-constexpr auto kUInt8 = at::kByte, kU8 = at::kByte, kInt8 = at::kChar, kI8 = at::kChar,
-               kInt16 = at::kShort, kI16 = at::kShort, kInt32 = at::kInt, kI32 = at::kInt,
-               kInt64 = at::kLong, kI64 = at::kLong, kU16 = at::kUInt16, kU32 = at::kUInt32,
-               kU64 = at::kUInt64, kFloat16 = at::kHalf, kF16 = at::kHalf, kFloat32 = at::kFloat,
-               kF32 = at::kFloat, kFloat64 = at::kDouble, kF64 = at::kDouble;
+constexpr auto kUInt8 = at::kByte, kInt8 = at::kChar, kInt16 = at::kShort, kInt32 = at::kInt,
+               kInt64 = at::kLong, kFloat16 = at::kHalf, kFloat32 = at::kFloat,
+               kFloat64 = at::kDouble;
 }  // namespace torch
-
-#ifndef C10_LIKELY
-#define C10_LIKELY(e) (__builtin_expect(static_cast<bool>(e), 1))
-#define C10_UNLIKELY(e) (__builtin_expect(static_cast<bool>(e), 0))
-#endif
 
 #define REFINERY_CHECK(kind, fallback, condition, ...)                                        \
   if (C10_UNLIKELY(!(condition))) {                                                           \
@@ -455,7 +363,6 @@ constexpr auto kUInt8 = at::kByte, kU8 = at::kByte, kInt8 = at::kChar, kI8 = at:
 #define TORCH_CHECK(c, ...) REFINERY_CHECK(runtime, REFINERY_NO_MESSAGE(c), c, ##__VA_ARGS__)
 #define TORCH_CHECK_INDEX(c, ...) REFINERY_CHECK(index, REFINERY_NO_MESSAGE(c), c, ##__VA_ARGS__)
 #define TORCH_CHECK_VALUE(c, ...) REFINERY_CHECK(value, REFINERY_NO_MESSAGE(c), c, ##__VA_ARGS__)
-#define TORCH_CHECK_TYPE(c, ...) REFINERY_CHECK(type, REFINERY_NO_MESSAGE(c), c, ##__VA_ARGS__)
 #define TORCH_CHECK_NOT_IMPLEMENTED(c, ...) \
   REFINERY_CHECK(not_implemented, REFINERY_NO_MESSAGE(c), c, ##__VA_ARGS__)
 #define TORCH_CHECK_EQ(a, b) TORCH_CHECK((a) == (b), #a " == " #b)
@@ -466,12 +373,8 @@ constexpr auto kUInt8 = at::kByte, kU8 = at::kByte, kInt8 = at::kChar, kI8 = at:
 #define TORCH_CHECK_GE(a, b) TORCH_CHECK((a) >= (b), #a " >= " #b)
 #define TORCH_INTERNAL_ASSERT(c, ...) \
   REFINERY_CHECK(runtime, #c " INTERNAL ASSERT FAILED", c, ##__VA_ARGS__)
-#define TORCH_INTERNAL_ASSERT_DEBUG_ONLY(...)
-#define AT_ASSERT(...) TORCH_INTERNAL_ASSERT(__VA_ARGS__)
 #define AT_ASSERTM(...) TORCH_CHECK(__VA_ARGS__)
 #define AT_ERROR(...) TORCH_CHECK(false, ##__VA_ARGS__)
-#define TORCH_WARN(...) ::refinery::warn(::c10::str(__VA_ARGS__).c_str())
-#define TORCH_WARN_ONCE(...) TORCH_WARN(__VA_ARGS__)
 
 // Over the checks above, as PyTorch's own is over its.
 #ifndef REFINERY_LEAN_LIBRARY

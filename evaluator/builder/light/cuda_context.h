@@ -38,8 +38,6 @@ inline const cudaDeviceProp* getDeviceProperties(c10::DeviceIndex index) {
 inline const cudaDeviceProp* getCurrentDeviceProperties() {
   return getDeviceProperties(c10::cuda::current_device());
 }
-inline int warp_size() { return 32; }
-inline bool is_available() { return c10::cuda::device_count() > 0; }
 }  // namespace refinery_
 }  // namespace cuda
 }  // namespace at

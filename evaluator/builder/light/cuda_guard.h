@@ -14,7 +14,8 @@ namespace c10 {
 namespace cuda {
 inline namespace refinery_ {
 
-class OptionalCUDAGuard : public DeviceSwitch {
+// Makes a device the current one; in the end the first one is that again.
+class OptionalCUDAGuard {
  public:
   OptionalCUDAGuard() = default;
   explicit OptionalCUDAGuard(std::optional<Device> device) {
@@ -24,6 +25,23 @@ class OptionalCUDAGuard : public DeviceSwitch {
     if (index) set_index(*index);
   }
   explicit OptionalCUDAGuard(DeviceIndex index) { set_index(index); }
+  OptionalCUDAGuard(const OptionalCUDAGuard&) = delete;
+  OptionalCUDAGuard& operator=(const OptionalCUDAGuard&) = delete;
+  ~OptionalCUDAGuard() { reset(); }
+  void set_device(Device device) { set_index(device.index()); }
+  void set_index(DeviceIndex index) {
+    if (index < 0) return;
+    const DeviceIndex now = current_device();
+    if (!original_) original_ = now;
+    if (now != index) cuda::set_device(index);
+  }
+  void reset() {
+    if (original_ && current_device() != *original_) cuda::set_device(*original_);
+    original_.reset();
+  }
+
+ private:
+  std::optional<DeviceIndex> original_;
 };
 class CUDAGuard : public OptionalCUDAGuard {
  public:

@@ -42,13 +42,6 @@ inline c10::ScalarType scalar_type_of(const at::DeprecatedTypeProperties& type) 
   AT_DISPATCH_CASE(::c10::ScalarType::Short, __VA_ARGS__)
 #define REFINERY_HALF(...) AT_DISPATCH_CASE(::c10::ScalarType::Half, __VA_ARGS__)
 
-#define AT_DISPATCH_CASE_FLOATING_TYPES(...) REFINERY_FLOATING(__VA_ARGS__)
-#define AT_DISPATCH_CASE_FLOATING_TYPES_AND_HALF(...) \
-  REFINERY_FLOATING(__VA_ARGS__) REFINERY_HALF(__VA_ARGS__)
-#define AT_DISPATCH_CASE_INTEGRAL_TYPES(...) REFINERY_INTEGRAL(__VA_ARGS__)
-#define AT_DISPATCH_CASE_ALL_TYPES(...) \
-  REFINERY_INTEGRAL(__VA_ARGS__) REFINERY_FLOATING(__VA_ARGS__)
-
 #define AT_DISPATCH_FLOATING_TYPES(T, NAME, ...) \
   AT_DISPATCH_SWITCH(T, NAME, REFINERY_FLOATING(__VA_ARGS__))
 #define AT_DISPATCH_FLOATING_TYPES_AND_HALF(T, NAME, ...) \
@@ -59,18 +52,6 @@ inline c10::ScalarType scalar_type_of(const at::DeprecatedTypeProperties& type) 
   AT_DISPATCH_SWITCH(T, NAME,                                                   \
                      REFINERY_FLOATING(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__) \
                          AT_DISPATCH_CASE(B, __VA_ARGS__))
-#define AT_DISPATCH_FLOATING_TYPES_AND3(A, B, C, T, NAME, ...)                  \
-  AT_DISPATCH_SWITCH(T, NAME,                                                   \
-                     REFINERY_FLOATING(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__) \
-                         AT_DISPATCH_CASE(B, __VA_ARGS__) AT_DISPATCH_CASE(C, __VA_ARGS__))
-#define AT_DISPATCH_FLOATING_TYPES_AND4(A, B, C, D, T, NAME, ...)               \
-  AT_DISPATCH_SWITCH(T, NAME,                                                   \
-                     REFINERY_FLOATING(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__) \
-                         AT_DISPATCH_CASE(B, __VA_ARGS__) AT_DISPATCH_CASE(C, __VA_ARGS__) \
-                             AT_DISPATCH_CASE(D, __VA_ARGS__))
-#define AT_DISPATCH_REDUCED_FLOATING_TYPES(T, NAME, ...) \
-  AT_DISPATCH_SWITCH(T, NAME, REFINERY_HALF(__VA_ARGS__) \
-                     AT_DISPATCH_CASE(::c10::ScalarType::BFloat16, __VA_ARGS__))
 #define AT_DISPATCH_INTEGRAL_TYPES(T, NAME, ...) \
   AT_DISPATCH_SWITCH(T, NAME, REFINERY_INTEGRAL(__VA_ARGS__))
 #define AT_DISPATCH_ALL_TYPES(T, NAME, ...) \
@@ -83,26 +64,3 @@ inline c10::ScalarType scalar_type_of(const at::DeprecatedTypeProperties& type) 
   AT_DISPATCH_SWITCH(T, NAME,                                                   \
                      REFINERY_INTEGRAL(__VA_ARGS__) REFINERY_FLOATING(__VA_ARGS__) \
                          AT_DISPATCH_CASE(A, __VA_ARGS__) AT_DISPATCH_CASE(B, __VA_ARGS__))
-#define AT_DISPATCH_ALL_TYPES_AND3(A, B, C, T, NAME, ...)                       \
-  AT_DISPATCH_SWITCH(T, NAME,                                                   \
-                     REFINERY_INTEGRAL(__VA_ARGS__) REFINERY_FLOATING(__VA_ARGS__) \
-                         AT_DISPATCH_CASE(A, __VA_ARGS__) AT_DISPATCH_CASE(B, __VA_ARGS__) \
-                             AT_DISPATCH_CASE(C, __VA_ARGS__))
-#define AT_DISPATCH_INTEGRAL_TYPES_AND(A, T, NAME, ...) \
-  AT_DISPATCH_SWITCH(T, NAME, REFINERY_INTEGRAL(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__))
-#define AT_DISPATCH_INDEX_TYPES(T, NAME, ...)                                   \
-  [&] {                                                                         \
-    switch (::refinery::scalar_type_of(T)) {                                    \
-      case ::c10::ScalarType::Int: {                                            \
-        using index_t = int32_t;                                                \
-        return __VA_ARGS__();                                                   \
-      }                                                                         \
-      case ::c10::ScalarType::Long: {                                           \
-        using index_t = int64_t;                                                \
-        return __VA_ARGS__();                                                   \
-      }                                                                         \
-      default:                                                                  \
-        TORCH_CHECK_NOT_IMPLEMENTED(false, '"', NAME, "\" needs int or long");  \
-        __builtin_unreachable();                                                \
-    }                                                                           \
-  }()

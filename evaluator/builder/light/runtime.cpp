@@ -4,9 +4,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
 
 namespace refinery {
 namespace {
@@ -44,20 +42,6 @@ auto guarded(F&& body) -> decltype(body()) {
   }
 }
 
-c10::IValue tensor_list(const Value& value, bool optional_elements) {
-  auto handles = static_cast<Handle* const*>(value.data);
-  if (optional_elements) {
-    c10::List<std::optional<at::Tensor>> list;
-    for (int64_t i = 0; i < value.number; i++) {
-      list.push_back(handles[i] ? std::optional<at::Tensor>(borrowed(handles[i])) : std::nullopt);
-    }
-    return list;
-  }
-  c10::List<at::Tensor> list;
-  for (int64_t i = 0; i < value.number; i++) list.push_back(borrowed(handles[i]));
-  return list;
-}
-
 c10::IValue ivalue(const Value& value, c10::TypePtr type) {
   if (auto optional = type->cast<c10::OptionalType>()) type = optional->getElementType();
   const bool wants_list = type->kind() == c10::TypeKind::ListType;
@@ -74,16 +58,9 @@ c10::IValue ivalue(const Value& value, c10::TypePtr type) {
       return value.fraction;
     case Value::boolean:
       return value.number != 0;
-    case Value::string:
-      return std::string(static_cast<const char*>(value.data), value.number);
     case Value::integers: {
       auto first = static_cast<const int64_t*>(value.data);
       return std::vector<int64_t>(first, first + value.number);
-    }
-    case Value::tensors: {
-      auto list = type->cast<c10::ListType>();
-      return tensor_list(
-          value, list && list->getElementType()->kind() == c10::TypeKind::OptionalType);
     }
     case Value::device:
       return c10::Device(static_cast<c10::DeviceType>(value.device_type),
@@ -94,9 +71,8 @@ c10::IValue ivalue(const Value& value, c10::TypePtr type) {
 
 }  // namespace
 
-Results call(const char* name, const char* overload, const Value* arguments, size_t count) {
+Handle* call(const char* name, const char* overload, const Value* arguments, size_t count) {
   return guarded([&] {
-    Results results;
     auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name, overload);
     const auto& expected = op.schema().arguments();
     c10::Stack stack;
@@ -111,42 +87,21 @@ Results call(const char* name, const char* overload, const Value* arguments, siz
       }
     }
     op.callBoxed(stack);
-    for (auto& result : stack) {
-      if (result.isTensor()) {
-        results.tensors.push_back(owned(std::move(result).toTensor()));
-      } else if (result.isTensorList()) {
-        for (at::Tensor tensor : result.toTensorVector()) {
-          results.tensors.push_back(owned(std::move(tensor)));
-        }
-      } else if (result.isBool()) {
-        results.integer = result.toBool();
-      } else if (result.isInt()) {
-        results.integer = result.toInt();
-        results.real = static_cast<double>(results.integer);
-      } else if (result.isDouble()) {
-        results.real = result.toDouble();
-        results.integer = static_cast<int64_t>(results.real);
-      }
-    }
-    return results;
+    return owned(std::move(stack.at(0)).toTensor());
   });
 }
 
-Handle* call_one(const char* name, const char* overload, const Value* arguments, size_t count) {
-  return call(name, overload, arguments, count).tensors.at(0);
-}
-
-void call_in_place(const char* name, const char* overload, const Value* arguments, size_t count) {
-  for (Handle* same : call(name, overload, arguments, count).tensors) release(same);
+Number number(const Handle* handle) {
+  return guarded([&] {
+    const at::Scalar element = borrowed(handle).item();
+    if (element.isFloatingPoint()) return Number{element.toDouble(), 0};
+    return Number{0, element.isBoolean() ? element.toBool() : element.toLong()};
+  });
 }
 
 void retain(Handle* handle) { c10::raw::intrusive_ptr::incref(impl(handle)); }
 
 void release(Handle* handle) { c10::raw::intrusive_ptr::decref(impl(handle)); }
-
-int64_t use_count(const Handle* handle) {
-  return static_cast<int64_t>(c10::raw::intrusive_ptr::use_count(impl(handle)));
-}
 
 const int64_t* sizes(const Handle* handle, size_t* count) {
   auto all = impl(handle)->sizes();
@@ -162,8 +117,6 @@ const int64_t* strides(const Handle* handle, size_t* count) {
 
 int64_t numel(const Handle* handle) { return impl(handle)->numel(); }
 
-int64_t storage_offset(const Handle* handle) { return impl(handle)->storage_offset(); }
-
 int dtype(const Handle* handle) {
   return static_cast<int>(c10::typeMetaToScalarType(impl(handle)->dtype()));
 }
@@ -171,8 +124,6 @@ int dtype(const Handle* handle) {
 int device_type(const Handle* handle) { return static_cast<int>(impl(handle)->device_type()); }
 
 int device_index(const Handle* handle) { return impl(handle)->device().index(); }
-
-int layout(const Handle* handle) { return static_cast<int>(impl(handle)->layout()); }
 
 bool is_contiguous(const Handle* handle, int memory_format) {
   return impl(handle)->is_contiguous(static_cast<c10::MemoryFormat>(memory_format));
@@ -200,21 +151,6 @@ Handle* empty(const int64_t* sizes, size_t count, int dtype, int device_type, in
   });
 }
 
-Handle* from_blob(void* data, const int64_t* sizes, size_t count, const int64_t* strides,
-                  size_t stride_count, int dtype, int device_type, int device_index) {
-  return guarded([&] {
-    auto options = at::TensorOptions();
-    if (dtype >= 0) options = options.dtype(static_cast<c10::ScalarType>(dtype));
-    if (device_type >= 0) {
-      options = options.device(c10::Device(static_cast<c10::DeviceType>(device_type),
-                                           static_cast<c10::DeviceIndex>(device_index)));
-    }
-    auto shape = at::IntArrayRef(sizes, count);
-    if (strides == nullptr) return owned(at::from_blob(data, shape, options));
-    return owned(at::from_blob(data, shape, at::IntArrayRef(strides, stride_count), options));
-  });
-}
-
 size_t element_size(int dtype) { return c10::elementSize(static_cast<c10::ScalarType>(dtype)); }
 
 const char* dtype_name(int dtype) { return c10::toString(static_cast<c10::ScalarType>(dtype)); }
@@ -223,24 +159,6 @@ std::string_view type_name(int dtype) {
   return c10::scalarTypeToTypeMeta(static_cast<c10::ScalarType>(dtype)).name();
 }
 
-int default_dtype() { return static_cast<int>(c10::get_default_dtype_as_scalartype()); }
-
-void parse_device(const char* text, int* type, int* index) {
-  guarded([&] {
-    auto device = c10::Device(text);
-    *type = static_cast<int>(device.type());
-    *index = device.index();
-  });
-}
-
-bool set_grad_enabled(bool enabled) {
-  bool before = at::GradMode::is_enabled();
-  at::GradMode::set_enabled(enabled);
-  return before;
-}
-
 int num_threads() { return at::get_num_threads(); }
-
-void warn(const char* message) { TORCH_WARN(message); }
 
 }  // namespace refinery

@@ -32,65 +32,51 @@ struct Failure : std::runtime_error {
   Kind kind;
 };
 
-// One argument of an operator. Borrows what it points to. operators.h says which types convert.
+// One argument of an operator. Borrows what it points to. tensor.h says which types convert.
 struct Value {
-  enum Tag { none, tensor, integer, real, boolean, string, integers, tensors, device };
+  enum Tag { none, tensor, integer, real, boolean, integers, device };
   Value() = default;
   Value(Tag what_tag, const void* what_data, int64_t what_number)
       : tag(what_tag), number(what_number), data(what_data) {}
   Tag tag = none;
   int64_t number = 0;        // integer, boolean, device index, or how many there are
   double fraction = 0;       // real
-  const void* data = nullptr;  // Handle*, int64_t[], Handle*[], char[]
+  const void* data = nullptr;  // Handle*, int64_t[]
   int32_t device_type = 0;
 };
 
-// What an operator returned: its tensors in order (owned), or one number.
-struct Results {
-  std::vector<Handle*> tensors;
-  double real = 0;
-  int64_t integer = 0;
+// Calls an operator through PyTorch's dispatcher: the one tensor that it returns, owned. Missing
+// trailing arguments take their defaults.
+Handle* call(const char* name, const char* overload, const Value* arguments, size_t count);
+// The element of a tensor that has one. `real` is of floating types, `integer` of others.
+struct Number {
+  double real;
+  int64_t integer;
 };
-
-// Calls an operator through PyTorch's dispatcher; missing trailing arguments take their defaults.
-Results call(const char* name, const char* overload, const Value* arguments, size_t count);
-// The same for an operator that returns one tensor, and for one that works in place.
-Handle* call_one(const char* name, const char* overload, const Value* arguments, size_t count);
-void call_in_place(const char* name, const char* overload, const Value* arguments, size_t count);
+Number number(const Handle*);
 
 void retain(Handle*);
 void release(Handle*);
-int64_t use_count(const Handle*);
 const int64_t* sizes(const Handle*, size_t* count);
 const int64_t* strides(const Handle*, size_t* count);
 int64_t numel(const Handle*);
-int64_t storage_offset(const Handle*);
 int dtype(const Handle*);
 int device_type(const Handle*);
 int device_index(const Handle*);
-int layout(const Handle*);
 bool is_contiguous(const Handle*, int memory_format);
 bool requires_grad(const Handle*);
 void* data(Handle*);
 // New storage, not initialised. -1 for dtype or device type: PyTorch's default.
 Handle* empty(const int64_t* sizes, size_t count, int dtype, int device_type, int device_index,
               bool pinned, int memory_format);
-// A tensor over memory that somebody else owns.
-Handle* from_blob(void* data, const int64_t* sizes, size_t count, const int64_t* strides,
-                  size_t stride_count, int dtype, int device_type, int device_index);
 size_t element_size(int dtype);
 const char* dtype_name(int dtype);
 std::string_view type_name(int dtype);  // of the type in C++
-int default_dtype();
-void parse_device(const char* text, int* type, int* index);
-bool set_grad_enabled(bool enabled);
 int num_threads();
-void warn(const char* message);
 
 // Python objects. from_python gives nullptr for what is no tensor.
 Handle* from_python(PyObject*);
 PyObject* to_python(Handle*);
-int dtype_from_python(PyObject*);
 // What pybind11 itself makes of an argument; with `convert` also of one of another type, which is for
 // when no overload takes it as it is. False: not one; there may be a Python error.
 bool read(PyObject*, bool convert, bool&);

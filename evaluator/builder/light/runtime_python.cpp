@@ -1,7 +1,6 @@
 // The part of runtime.h that speaks with Python: apart, because these headers are the slowest.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
-#include <torch/csrc/Dtype.h>
 #include <torch/csrc/autograd/python_variable.h>
 
 #include "runtime.h"
@@ -19,11 +18,6 @@ PyObject* to_python(Handle* handle) {
   if (handle == nullptr) return THPVariable_Wrap(at::Tensor());
   return THPVariable_Wrap(
       at::Tensor(Pointer::reclaim_copy(reinterpret_cast<c10::TensorImpl*>(handle))));
-}
-
-int dtype_from_python(PyObject* object) {
-  if (!THPDtype_Check(object)) return -1;
-  return static_cast<int>(reinterpret_cast<THPDtype*>(object)->scalar_type);
 }
 
 namespace {

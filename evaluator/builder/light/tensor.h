@@ -7,17 +7,60 @@
 
 namespace at {
 inline namespace refinery_ {
-
 class Tensor;
-using TensorList = c10::ArrayRef<Tensor>;
-using ITensorListRef = TensorList;
+}  // namespace refinery_
+}  // namespace at
+
+namespace refinery {
+
+inline Value value(std::nullopt_t) { return {}; }
+Value value(const at::Tensor& t);
+inline Value value(const c10::Scalar& s) { return s.value(); }
+inline Value value(int64_t n) { return {Value::integer, nullptr, n}; }
+inline Value value(bool b) { return {Value::boolean, nullptr, b}; }
+inline Value value(c10::ScalarType type) { return value(static_cast<int64_t>(type)); }
+inline Value value(c10::MemoryFormat f) { return value(static_cast<int64_t>(f)); }
+inline Value value(const c10::Device& device) {
+  Value v(Value::device, nullptr, device.index());
+  v.device_type = static_cast<int32_t>(device.type());
+  return v;
+}
+inline Value value(c10::IntArrayRef all) {
+  return {Value::integers, all.data(), static_cast<int64_t>(all.size())};
+}
+template <class T>
+Value value(const std::optional<T>& maybe) {
+  return maybe ? value(*maybe) : Value();
+}
+
+// A Value made from whatever value() takes.
+struct Argument : Value {
+  template <class T>
+  Argument(const T& any) : Value(value(any)) {}
+};
+static_assert(sizeof(Argument) == sizeof(Value), "a list of one is read as a list of the other");
+using Arguments = std::initializer_list<Argument>;
+
+at::Tensor one(const char* name, const char* overload, Arguments arguments);
+// In place: what comes back is the first argument itself.
+at::Tensor& self(const char* name, const char* overload, at::Tensor& t, Arguments arguments);
+
+}  // namespace refinery
+
+namespace at {
+inline namespace refinery_ {
+namespace rf = ::refinery;
+using c10::IntArrayRef;
+using c10::Scalar;
+using c10::ScalarType;
+using c10::TensorOptions;
 
 // What the old Tensor::type() gives: enough for `x.type().is_cuda()` and AT_DISPATCH.
 struct DeprecatedTypeProperties {
-  c10::ScalarType type;
+  ScalarType type;
   c10::Device place;
   bool is_cuda() const { return place.is_cuda(); }
-  c10::ScalarType scalarType() const { return type; }
+  ScalarType scalarType() const { return type; }
   bool operator==(const DeprecatedTypeProperties& o) const {
     return type == o.type && place.type() == o.place.type();
   }
@@ -28,24 +71,18 @@ struct DeprecatedTypeProperties {
   _(abs) _(neg) _(exp) _(exp2) _(expm1) _(log) _(log2) _(log10) _(log1p) _(sqrt) _(rsqrt)     \
   _(sigmoid) _(tanh) _(relu) _(sin) _(cos) _(tan) _(asin) _(acos) _(atan) _(sinh) _(cosh)     \
   _(floor) _(ceil) _(round) _(trunc) _(erf) _(erfc) _(reciprocal) _(square) _(sign)
-// One tensor in, one out, no in-place twin.
-#define REFINERY_PLAIN(_) _(isnan) _(isinf) _(isfinite) _(logical_not) _(diag) _(trace) _(inverse)
 // Tensor with a tensor or a number.
-#define REFINERY_COMPARE(_) _(eq, ==) _(ne, !=) _(lt, <) _(le, <=) _(gt, >) _(ge, >=)
+#define REFINERY_ARITHMETIC(_) _(add, +) _(sub, -) _(mul, *) _(div, /)
 // Two tensors in, one out.
-#define REFINERY_PAIR(_)                                                                      \
-  _(matmul) _(mm) _(bmm) _(mv) _(dot) _(outer) _(maximum) _(minimum) _(atan2) _(logical_and)  \
-  _(logical_or)
+#define REFINERY_PAIR(_) _(matmul) _(mm) _(bmm) _(maximum) _(minimum)
 
 class Tensor {
-  using Dims = c10::IntArrayRef;
-  using OptionalDims = std::optional<c10::IntArrayRef>;
-  using OptionalType = std::optional<c10::ScalarType>;
+  using OptionalType = std::optional<ScalarType>;
 
  public:
   Tensor() = default;
   Tensor(const Tensor& o) : handle_(o.handle_) {
-    if (handle_) ::refinery::retain(handle_);
+    if (handle_) rf::retain(handle_);
   }
   Tensor(Tensor&& o) noexcept : handle_(std::exchange(o.handle_, nullptr)) {}
   Tensor& operator=(const Tensor& o) & { return *this = Tensor(o); }
@@ -54,64 +91,55 @@ class Tensor {
     return *this;
   }
   Tensor& operator=(const Tensor& o) && { return copy_(o); }
-  Tensor& operator=(const c10::Scalar& v) && { return fill_(v); }
+  Tensor& operator=(const Scalar& v) && { return fill_(v); }
   ~Tensor() {
-    if (handle_) ::refinery::release(handle_);
+    if (handle_) rf::release(handle_);
   }
   // Takes the reference over.
-  static Tensor steal(::refinery::Handle* handle) {
+  static Tensor steal(rf::Handle* handle) {
     Tensor t;
     t.handle_ = handle;
     return t;
   }
-  ::refinery::Handle* handle() const { return handle_; }
+  rf::Handle* handle() const { return handle_; }
 
   bool defined() const { return handle_ != nullptr; }
-  void reset() { *this = Tensor(); }
-  bool is_same(const Tensor& o) const { return handle_ == o.handle_; }
-  int64_t use_count() const { return ::refinery::use_count(checked()); }
-  Dims sizes() const {
+  IntArrayRef sizes() const {
     size_t n;
-    const int64_t* all = ::refinery::sizes(checked(), &n);
-    return Dims(all, n);
+    const int64_t* all = rf::sizes(checked(), &n);
+    return IntArrayRef(all, n);
   }
-  Dims strides() const {
+  IntArrayRef strides() const {
     size_t n;
-    const int64_t* all = ::refinery::strides(checked(), &n);
-    return Dims(all, n);
+    const int64_t* all = rf::strides(checked(), &n);
+    return IntArrayRef(all, n);
   }
   int64_t size(int64_t i) const { return sizes()[wrap(i)]; }
   int64_t stride(int64_t i) const { return strides()[wrap(i)]; }
   int64_t dim() const { return static_cast<int64_t>(sizes().size()); }
   int64_t ndimension() const { return dim(); }
-  int64_t numel() const { return ::refinery::numel(checked()); }
+  int64_t numel() const { return rf::numel(checked()); }
   size_t nbytes() const { return numel() * element_size(); }
-  int64_t storage_offset() const { return ::refinery::storage_offset(checked()); }
-  c10::ScalarType scalar_type() const {
-    return static_cast<c10::ScalarType>(::refinery::dtype(checked()));
-  }
+  ScalarType scalar_type() const { return static_cast<ScalarType>(rf::dtype(checked())); }
   caffe2::TypeMeta dtype() const { return caffe2::TypeMeta(scalar_type()); }
   size_t element_size() const { return c10::elementSize(scalar_type()); }
   size_t itemsize() const { return element_size(); }
   c10::Device device() const {
-    return c10::Device(static_cast<c10::DeviceType>(::refinery::device_type(checked())),
-                       static_cast<c10::DeviceIndex>(::refinery::device_index(handle_)));
+    return c10::Device(static_cast<c10::DeviceType>(rf::device_type(checked())),
+                       static_cast<c10::DeviceIndex>(rf::device_index(handle_)));
   }
   int64_t get_device() const { return device().index(); }
   DeprecatedTypeProperties type() const { return {scalar_type(), device()}; }
-  c10::TensorOptions options() const { return c10::TensorOptions(scalar_type()).device(device()); }
-  c10::Layout layout() const { return static_cast<c10::Layout>(::refinery::layout(checked())); }
+  TensorOptions options() const { return TensorOptions(scalar_type()).device(device()); }
   bool is_cuda() const { return device().is_cuda(); }
   bool is_cpu() const { return device().is_cpu(); }
-  bool is_sparse() const { return layout() == c10::Layout::Sparse; }
   bool is_floating_point() const { return c10::isFloatingType(scalar_type()); }
-  bool requires_grad() const { return ::refinery::requires_grad(checked()); }
+  bool requires_grad() const { return rf::requires_grad(checked()); }
   bool is_contiguous(c10::MemoryFormat f = c10::MemoryFormat::Contiguous) const {
-    return ::refinery::is_contiguous(checked(), static_cast<int>(f));
+    return rf::is_contiguous(checked(), static_cast<int>(f));
   }
-  bool is_non_overlapping_and_dense() const;
 
-  void* data_ptr() const { return ::refinery::data(checked()); }
+  void* data_ptr() const { return rf::data(checked()); }
   void* mutable_data_ptr() const { return data_ptr(); }
   const void* const_data_ptr() const { return data_ptr(); }
   // Declared for every type and, as in PyTorch, defined for those of elements: the linker tells of
@@ -134,195 +162,166 @@ class Tensor {
   }
   template <class T, size_t N>
   TensorAccessor<T, N> accessor() && = delete;
-  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits,
-            class Index = int64_t>
-  GenericPackedTensorAccessor<T, N, Traits, Index> generic_packed_accessor() const& {
-    check_accessor<N>();
-    return {elements<T>(), sizes().data(), strides().data()};
-  }
-  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits,
-            class Index = int64_t>
-  GenericPackedTensorAccessor<T, N, Traits, Index> generic_packed_accessor() && = delete;
   template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
   PackedTensorAccessor32<T, N, Traits> packed_accessor32() const& {
     TORCH_CHECK(numel() <= std::numeric_limits<int32_t>::max(),
                 "numel needs to be smaller than int32_t max; otherwise, please use "
                 "packed_accessor64");
-    return generic_packed_accessor<T, N, Traits, int32_t>();
+    check_accessor<N>();
+    return {elements<T>(), sizes().data(), strides().data()};
   }
   template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
   PackedTensorAccessor32<T, N, Traits> packed_accessor32() && = delete;
   template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
   PackedTensorAccessor64<T, N, Traits> packed_accessor64() const& {
-    return generic_packed_accessor<T, N, Traits, int64_t>();
+    check_accessor<N>();
+    return {elements<T>(), sizes().data(), strides().data()};
   }
   template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
   PackedTensorAccessor64<T, N, Traits> packed_accessor64() && = delete;
-  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits,
-            class Index = int64_t>
-  GenericPackedTensorAccessor<T, N, Traits, Index> packed_accessor() const& {
-    return generic_packed_accessor<T, N, Traits, Index>();
+  Scalar item() const {
+    const auto r = rf::number(checked());
+    return is_floating_point() ? Scalar(r.real)
+           : scalar_type() == c10::kBool ? Scalar(r.integer != 0) : Scalar(r.integer);
   }
-  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits,
-            class Index = int64_t>
-  GenericPackedTensorAccessor<T, N, Traits, Index> packed_accessor() && = delete;
-  c10::Scalar item() const;
   template <class T>
   T item() const;
 
-#define REFINERY_METHOD(name) Tensor name() const; Tensor& name##_();
+#define REFINERY_METHOD(name)                                         \
+  Tensor name() const { return rf::one("aten::" #name, "", {*this}); } \
+  Tensor& name##_() { return rf::self("aten::" #name "_", "", *this, {*this}); }
   REFINERY_UNARY(REFINERY_METHOD)
 #undef REFINERY_METHOD
-#define REFINERY_METHOD(name) Tensor name() const;
-  REFINERY_PLAIN(REFINERY_METHOD)
+#define REFINERY_METHOD(name, sign)                                                              \
+  Tensor name(const Tensor& o) const { return rf::one("aten::" #name, "Tensor", {*this, o}); }   \
+  Tensor name(const Scalar& v) const { return rf::one("aten::" #name, "Scalar", {*this, v}); }   \
+  Tensor& name##_(const Tensor& o) {                                                             \
+    return rf::self("aten::" #name "_", "Tensor", *this, {*this, o});                            \
+  }                                                                                              \
+  Tensor& name##_(const Scalar& v) {                                                             \
+    return rf::self("aten::" #name "_", "Scalar", *this, {*this, v});                            \
+  }                                                                                              \
+  Tensor& operator sign##=(const Tensor& o) { return name##_(o); }                               \
+  Tensor& operator sign##=(const Scalar& v) { return name##_(v); }
+  REFINERY_ARITHMETIC(REFINERY_METHOD)
 #undef REFINERY_METHOD
-#define REFINERY_METHOD(name, sign) \
-  Tensor name(const Tensor& o) const; Tensor name(const c10::Scalar& v) const;
-  REFINERY_COMPARE(REFINERY_METHOD)
-#undef REFINERY_METHOD
-#define REFINERY_METHOD(name) Tensor name(const Tensor& o) const;
+#define REFINERY_METHOD(name) \
+  Tensor name(const Tensor& o) const { return rf::one("aten::" #name, "", {*this, o}); }
   REFINERY_PAIR(REFINERY_METHOD)
 #undef REFINERY_METHOD
-
-  Tensor add(const Tensor& o, const c10::Scalar& alpha = 1) const;
-  Tensor add(const c10::Scalar& v, const c10::Scalar& alpha = 1) const;
-  Tensor sub(const Tensor& o, const c10::Scalar& alpha = 1) const;
-  Tensor sub(const c10::Scalar& v, const c10::Scalar& alpha = 1) const;
-  Tensor mul(const Tensor& o) const;
-  Tensor mul(const c10::Scalar& v) const;
-  Tensor div(const Tensor& o) const;
-  Tensor div(const c10::Scalar& v) const;
-  Tensor pow(const Tensor& o) const;
-  Tensor pow(const c10::Scalar& v) const;
-  Tensor& add_(const Tensor& o, const c10::Scalar& alpha = 1);
-  Tensor& add_(const c10::Scalar& v, const c10::Scalar& alpha = 1);
-  Tensor& sub_(const Tensor& o, const c10::Scalar& alpha = 1);
-  Tensor& sub_(const c10::Scalar& v, const c10::Scalar& alpha = 1);
-  Tensor& mul_(const Tensor& o);
-  Tensor& mul_(const c10::Scalar& v);
-  Tensor& div_(const Tensor& o);
-  Tensor& div_(const c10::Scalar& v);
-  Tensor& operator+=(const Tensor& o) { return add_(o); }
-  Tensor& operator+=(const c10::Scalar& v) { return add_(v); }
-  Tensor& operator-=(const Tensor& o) { return sub_(o); }
-  Tensor& operator-=(const c10::Scalar& v) { return sub_(v); }
-  Tensor& operator*=(const Tensor& o) { return mul_(o); }
-  Tensor& operator*=(const c10::Scalar& v) { return mul_(v); }
-  Tensor& operator/=(const Tensor& o) { return div_(o); }
-  Tensor& operator/=(const c10::Scalar& v) { return div_(v); }
   Tensor operator-() const { return neg(); }
   Tensor operator[](int64_t i) const { return select(0, i); }
 
-  Tensor& fill_(const c10::Scalar& v);
-  Tensor& zero_();
-  Tensor& copy_(const Tensor& source, bool non_blocking = false);
-  Tensor& clamp_(const std::optional<c10::Scalar>& low,
-                 const std::optional<c10::Scalar>& high = std::nullopt);
-  Tensor& addmm_(const Tensor& a, const Tensor& b, const c10::Scalar& beta = 1,
-                 const c10::Scalar& alpha = 1);
-  Tensor& requires_grad_(bool on = true);
-  Tensor& resize_(Dims size);
-  Tensor clamp(const std::optional<c10::Scalar>& low,
-               const std::optional<c10::Scalar>& high = std::nullopt) const;
-  Tensor clamp_min(const c10::Scalar& v) const;
-  Tensor clamp_max(const c10::Scalar& v) const;
-  Tensor masked_fill(const Tensor& mask, const c10::Scalar& v) const;
+  Tensor& fill_(const Scalar& v) { return rf::self("aten::fill_", "Scalar", *this, {*this, v}); }
+  Tensor& zero_() { return rf::self("aten::zero_", "", *this, {*this}); }
+  Tensor& copy_(const Tensor& source, bool non_blocking = false) {
+    return rf::self("aten::copy_", "", *this, {*this, source, non_blocking});
+  }
+  Tensor& requires_grad_(bool on = true) {
+    return rf::self("aten::requires_grad_", "", *this, {*this, on});
+  }
+  Tensor clamp(const std::optional<Scalar>& low,
+               const std::optional<Scalar>& high = std::nullopt) const {
+    return rf::one("aten::clamp", "", {*this, low, high});
+  }
+  Tensor clamp_min(const Scalar& v) const { return rf::one("aten::clamp_min", "", {*this, v}); }
+  Tensor clamp_max(const Scalar& v) const { return rf::one("aten::clamp_max", "", {*this, v}); }
 
-  Tensor clone(std::optional<c10::MemoryFormat> f = std::nullopt) const;
-  Tensor contiguous(c10::MemoryFormat f = c10::MemoryFormat::Contiguous) const;
-  Tensor detach() const;
-  Tensor alias() const;
-  Tensor view(Dims size) const;
-  Tensor view(c10::ScalarType type) const;
+  Tensor clone(std::optional<c10::MemoryFormat> f = std::nullopt) const {
+    return rf::one("aten::clone", "", {*this, f});
+  }
+  Tensor contiguous(c10::MemoryFormat f = c10::MemoryFormat::Contiguous) const {
+    return is_contiguous(f) ? *this : rf::one("aten::contiguous", "", {*this, f});
+  }
+  Tensor detach() const { return rf::one("aten::detach", "", {*this}); }
+  Tensor view(IntArrayRef size) const { return rf::one("aten::view", "", {*this, size}); }
   Tensor view_as(const Tensor& o) const { return view(o.sizes()); }
-  Tensor reshape(Dims size) const;
+  Tensor reshape(IntArrayRef size) const { return rf::one("aten::reshape", "", {*this, size}); }
   Tensor reshape_as(const Tensor& o) const { return reshape(o.sizes()); }
-  Tensor flatten(int64_t first = 0, int64_t last = -1) const;
-  Tensor permute(Dims dims) const;
-  Tensor transpose(int64_t a, int64_t b) const;
-  Tensor t() const;
-  Tensor squeeze() const;
-  Tensor squeeze(int64_t dim) const;
-  Tensor unsqueeze(int64_t dim) const;
-  Tensor expand(Dims size, bool implicit = false) const;
+  Tensor flatten(int64_t first = 0, int64_t last = -1) const {
+    return rf::one("aten::flatten", "using_ints", {*this, first, last});
+  }
+  Tensor permute(IntArrayRef dims) const { return rf::one("aten::permute", "", {*this, dims}); }
+  Tensor transpose(int64_t a, int64_t b) const {
+    return rf::one("aten::transpose", "int", {*this, a, b});
+  }
+  Tensor t() const { return rf::one("aten::t", "", {*this}); }
+  Tensor squeeze() const { return rf::one("aten::squeeze", "", {*this}); }
+  Tensor squeeze(int64_t dim) const { return rf::one("aten::squeeze", "dim", {*this, dim}); }
+  Tensor unsqueeze(int64_t dim) const { return rf::one("aten::unsqueeze", "", {*this, dim}); }
+  Tensor expand(IntArrayRef size, bool implicit = false) const {
+    return rf::one("aten::expand", "", {*this, size, implicit});
+  }
   Tensor expand_as(const Tensor& o) const { return expand(o.sizes()); }
-  Tensor repeat(Dims repeats) const;
-  Tensor as_strided(Dims size, Dims stride, std::optional<int64_t> offset = std::nullopt) const;
-  Tensor select(int64_t dim, int64_t index) const;
+  Tensor select(int64_t dim, int64_t index) const {
+    return rf::one("aten::select", "int", {*this, dim, index});
+  }
   Tensor slice(int64_t dim = 0, std::optional<int64_t> start = std::nullopt,
-               std::optional<int64_t> end = std::nullopt, int64_t step = 1) const;
-  Tensor narrow(int64_t dim, int64_t start, int64_t length) const;
-  Tensor index_select(int64_t dim, const Tensor& index) const;
-  Tensor gather(int64_t dim, const Tensor& index, bool sparse_grad = false) const;
-  std::vector<Tensor> split(int64_t size, int64_t dim = 0) const;
-  std::vector<Tensor> chunk(int64_t chunks, int64_t dim = 0) const;
-  std::vector<Tensor> unbind(int64_t dim = 0) const;
+               std::optional<int64_t> end = std::nullopt, int64_t step = 1) const {
+    return rf::one("aten::slice", "Tensor", {*this, dim, start, end, step});
+  }
 
-  Tensor to(c10::ScalarType type, bool non_blocking = false, bool copy = false) const;
-  Tensor to(c10::Device device, bool non_blocking = false, bool copy = false) const;
-  Tensor to(c10::Device device, c10::ScalarType type, bool non_blocking = false,
-            bool copy = false) const;
-  Tensor to(const c10::TensorOptions& options, bool non_blocking = false, bool copy = false) const;
+  Tensor to(ScalarType type, bool non_blocking = false, bool copy = false) const {
+    return rf::one("aten::to", "dtype", {*this, type, non_blocking, copy});
+  }
+  Tensor to(c10::Device device, ScalarType type, bool non_blocking = false,
+            bool copy = false) const {
+    return rf::one("aten::to", "device", {*this, device, type, non_blocking, copy});
+  }
+  Tensor to(c10::Device device, bool non_blocking = false, bool copy = false) const {
+    return to(device, scalar_type(), non_blocking, copy);
+  }
   Tensor to(c10::DeviceType type, bool non_blocking = false, bool copy = false) const {
     return to(c10::Device(type), non_blocking, copy);
   }
+  Tensor to(const TensorOptions& o, bool non_blocking = false, bool copy = false) const {
+    return to(o.device_opt().value_or(device()), o.dtype_opt().value_or(scalar_type()),
+              non_blocking, copy);
+  }
   Tensor to(caffe2::TypeMeta type) const { return to(type.toScalarType()); }
-  Tensor toType(c10::ScalarType type) const { return to(type); }
+  Tensor toType(ScalarType type) const { return to(type); }
   Tensor type_as(const Tensor& o) const { return to(o.options()); }
-  Tensor cpu() const { return to(c10::Device(c10::kCPU)); }
-  Tensor cuda() const { return to(c10::Device(c10::kCUDA)); }
+  Tensor cpu() const { return to(c10::kCPU); }
+  Tensor cuda() const { return to(c10::kCUDA); }
 
-  Tensor sum(OptionalType type = std::nullopt) const;
-  Tensor sum(OptionalDims dims, bool keepdim = false, OptionalType type = std::nullopt) const;
-  Tensor sum(int64_t dim, bool keepdim = false, OptionalType type = std::nullopt) const {
-    return sum(OptionalDims(Dims(dim)), keepdim, type);
+  Tensor sum(OptionalType type = std::nullopt) const {
+    return rf::one("aten::sum", "", {*this, type});
   }
-  Tensor sum(std::initializer_list<int64_t> dims, bool keepdim = false,
-             OptionalType type = std::nullopt) const {
-    return sum(OptionalDims(Dims(dims)), keepdim, type);
+  Tensor sum(IntArrayRef dims, bool keepdim = false, OptionalType type = std::nullopt) const {
+    return rf::one("aten::sum", "dim_IntList", {*this, dims, keepdim, type});
   }
-  Tensor mean(OptionalType type = std::nullopt) const;
-  Tensor mean(OptionalDims dims, bool keepdim = false, OptionalType type = std::nullopt) const;
-  Tensor mean(int64_t dim, bool keepdim = false, OptionalType type = std::nullopt) const {
-    return mean(OptionalDims(Dims(dim)), keepdim, type);
+  Tensor mean(OptionalType type = std::nullopt) const {
+    return rf::one("aten::mean", "", {*this, type});
   }
-  Tensor mean(std::initializer_list<int64_t> dims, bool keepdim = false,
-              OptionalType type = std::nullopt) const {
-    return mean(OptionalDims(Dims(dims)), keepdim, type);
+  Tensor mean(IntArrayRef dims, bool keepdim = false, OptionalType type = std::nullopt) const {
+    return rf::one("aten::mean", "dim", {*this, dims, keepdim, type});
   }
-  Tensor var(int64_t dim, bool unbiased = true, bool keepdim = false) const;
-  Tensor flip(Dims dims) const;
-  Tensor prod() const;
-  Tensor max() const;
-  Tensor min() const;
-  Tensor max(const Tensor& o) const { return maximum(o); }
-  Tensor min(const Tensor& o) const { return minimum(o); }
-  std::tuple<Tensor, Tensor> max(int64_t dim, bool keepdim = false) const;
-  std::tuple<Tensor, Tensor> min(int64_t dim, bool keepdim = false) const;
-  Tensor amax(Dims dims = {}, bool keepdim = false) const;
-  Tensor amin(Dims dims = {}, bool keepdim = false) const;
-  Tensor argmax(std::optional<int64_t> dim = std::nullopt, bool keepdim = false) const;
-  Tensor argmin(std::optional<int64_t> dim = std::nullopt, bool keepdim = false) const;
-  Tensor softmax(int64_t dim, OptionalType type = std::nullopt) const;
-  Tensor log_softmax(int64_t dim, OptionalType type = std::nullopt) const;
-  Tensor cumsum(int64_t dim, OptionalType type = std::nullopt) const;
-  Tensor norm(const c10::Scalar& p = 2) const;
-  Tensor any() const;
-  Tensor all() const;
-  Tensor addmm(const Tensor& a, const Tensor& b, const c10::Scalar& beta = 1,
-               const c10::Scalar& alpha = 1) const;
-  bool equal(const Tensor& o) const;
-
-  Tensor new_empty(Dims size, c10::TensorOptions o = {}) const;
-  Tensor new_zeros(Dims size, c10::TensorOptions o = {}) const;
+  Tensor max() const { return rf::one("aten::max", "", {*this}); }
+  Tensor min() const { return rf::one("aten::min", "", {*this}); }
+  Tensor amax(IntArrayRef dims = {}, bool keepdim = false) const {
+    return rf::one("aten::amax", "", {*this, dims, keepdim});
+  }
+  Tensor amin(IntArrayRef dims = {}, bool keepdim = false) const {
+    return rf::one("aten::amin", "", {*this, dims, keepdim});
+  }
+  Tensor argmax(std::optional<int64_t> dim = std::nullopt, bool keepdim = false) const {
+    return rf::one("aten::argmax", "", {*this, dim, keepdim});
+  }
+  Tensor argmin(std::optional<int64_t> dim = std::nullopt, bool keepdim = false) const {
+    return rf::one("aten::argmin", "", {*this, dim, keepdim});
+  }
+  std::tuple<Tensor, Tensor> max(int64_t dim, bool keepdim = false) const {
+    return {amax(dim, keepdim), argmax(dim, keepdim)};
+  }
+  std::tuple<Tensor, Tensor> min(int64_t dim, bool keepdim = false) const {
+    return {amin(dim, keepdim), argmin(dim, keepdim)};
+  }
+  Tensor cumsum(int64_t dim) const { return rf::one("aten::cumsum", "", {*this, dim}); }
 
  private:
-  ::refinery::Handle* checked() const {
+  rf::Handle* checked() const {
     if (!handle_) throw c10::Error("tensor does not have a device");
     return handle_;
-  }
-  ::refinery::Handle* checked() {
-    return const_cast<const Tensor*>(this)->checked();
   }
   size_t wrap(int64_t i) const {
     const int64_t n = dim();
@@ -333,7 +332,7 @@ class Tensor {
     }
     return static_cast<size_t>(i < 0 ? i + n : i);
   }
-  void* data_of(c10::ScalarType wanted) const {
+  void* data_of(ScalarType wanted) const {
     TORCH_CHECK(scalar_type() == wanted, "expected scalar type ", wanted, " but found ",
                 scalar_type());
     return data_ptr();
@@ -348,19 +347,111 @@ class Tensor {
     TORCH_CHECK(dim() == static_cast<int64_t>(N), "TensorAccessor expected ", N, " dims but tensor has ",
                 dim());
   }
-  ::refinery::Handle* handle_ = nullptr;
+  rf::Handle* handle_ = nullptr;
 };
-static_assert(sizeof(Tensor) == sizeof(void*), "arrays of tensors are read as arrays of handles");
 
-#define REFINERY_DATA(cpp, name)                    \
-  template <>                                       \
-  inline cpp* Tensor::data_ptr<cpp>() const {       \
-    return static_cast<cpp*>(data_of(c10::k##name)); \
+#define REFINERY_ELEMENT(cpp, name)                                            \
+  template <>                                                                  \
+  inline cpp* Tensor::data_ptr<cpp>() const {                                  \
+    return static_cast<cpp*>(data_of(c10::k##name));                           \
   }
-REFINERY_ELEMENT_TYPES(REFINERY_DATA)
-#undef REFINERY_DATA
+REFINERY_ELEMENT_TYPES(REFINERY_ELEMENT)
+#undef REFINERY_ELEMENT
+#define REFINERY_ITEM(cpp, name) \
+  template <>                    \
+  inline cpp Tensor::item<cpp>() const { return item().to<cpp>(); }
+REFINERY_LITERAL_TYPES(REFINERY_ITEM)
+#undef REFINERY_ITEM
 
+#define REFINERY_FUNCTION(name)                            \
+  inline Tensor name(const Tensor& x) { return x.name(); } \
+  inline Tensor& name##_(Tensor& x) { return x.name##_(); }
+REFINERY_UNARY(REFINERY_FUNCTION)
+#undef REFINERY_FUNCTION
+#define REFINERY_FUNCTION(name, sign)                                                        \
+  inline Tensor name(const Tensor& a, const Tensor& b) { return a.name(b); }                 \
+  inline Tensor name(const Tensor& a, const Scalar& b) { return a.name(b); }                 \
+  inline Tensor operator sign(const Tensor& a, const Tensor& b) { return a.name(b); }        \
+  inline Tensor operator sign(const Tensor& a, const Scalar& b) { return a.name(b); }
+REFINERY_ARITHMETIC(REFINERY_FUNCTION)
+#undef REFINERY_FUNCTION
+#define REFINERY_FUNCTION(name) \
+  inline Tensor name(const Tensor& a, const Tensor& b) { return a.name(b); }
+REFINERY_PAIR(REFINERY_FUNCTION)
+#undef REFINERY_FUNCTION
+inline Tensor operator+(const Scalar& a, const Tensor& b) { return b.add(a); }
+inline Tensor operator*(const Scalar& a, const Tensor& b) { return b.mul(a); }
+inline Tensor operator-(const Scalar& a, const Tensor& b) {
+  return rf::one("aten::rsub", "Scalar", {b, a});
+}
+inline Tensor operator/(const Scalar& a, const Tensor& b) { return b.reciprocal().mul(a); }
+
+inline Tensor empty(IntArrayRef size, const TensorOptions& o = {},
+                    std::optional<c10::MemoryFormat> f = std::nullopt) {
+  auto format = f ? f : o.memory_format_opt();
+  auto device = o.device_opt();
+  auto type = o.dtype_opt();
+  auto t = Tensor::steal(rf::empty(
+      size.data(), size.size(), type ? static_cast<int>(*type) : -1,
+      device ? static_cast<int>(device->type()) : -1, device ? device->index() : -1,
+      o.pinned_memory(), format ? static_cast<int>(*format) : -1));
+  return o.requires_grad() ? t.requires_grad_() : t;
+}
+inline Tensor full(IntArrayRef size, const Scalar& v, const TensorOptions& o = {}) {
+  const bool typed = o.dtype_opt().has_value() || v.isFloatingPoint();
+  return empty(size, typed ? o : o.dtype(v.isBoolean() ? c10::kBool : c10::kLong)).fill_(v);
+}
+inline Tensor zeros(IntArrayRef size, const TensorOptions& o = {}) { return empty(size, o).zero_(); }
+inline Tensor ones(IntArrayRef size, const TensorOptions& o = {}) { return empty(size, o).fill_(1); }
+inline Tensor empty_like(const Tensor& x, const TensorOptions& o = {},
+                         std::optional<c10::MemoryFormat> f = std::nullopt) {
+  return rf::one("aten::empty_like", "", {x, o.dtype_opt(), std::nullopt, o.device_opt(),
+                 std::nullopt, f ? f : o.memory_format_opt()});
+}
+inline Tensor zeros_like(const Tensor& x, const TensorOptions& o = {}) {
+  return empty_like(x, o).zero_();
+}
+inline Tensor ones_like(const Tensor& x, const TensorOptions& o = {}) {
+  return empty_like(x, o).fill_(1);
+}
+inline Tensor full_like(const Tensor& x, const Scalar& v, const TensorOptions& o = {}) {
+  return empty_like(x, o).fill_(v);
+}
+inline std::optional<c10::Device> device_of(const Tensor& x) {
+  return x.defined() ? std::make_optional(x.device()) : std::nullopt;
+}
+
+// Functions that are a method with its first argument in front.
+inline Tensor sum(const Tensor& x) { return x.sum(); }
+inline Tensor sum(const Tensor& x, IntArrayRef dims, bool keepdim = false) {
+  return x.sum(dims, keepdim);
+}
+inline Tensor mean(const Tensor& x) { return x.mean(); }
+inline Tensor mean(const Tensor& x, IntArrayRef dims, bool keepdim = false) {
+  return x.mean(dims, keepdim);
+}
+inline Tensor clamp(const Tensor& x, const std::optional<Scalar>& low,
+                    const std::optional<Scalar>& high = std::nullopt) {
+  return x.clamp(low, high);
+}
+inline Tensor clamp_min(const Tensor& x, const Scalar& v) { return x.clamp_min(v); }
+inline Tensor cumsum(const Tensor& x, int64_t dim) { return x.cumsum(dim); }
+inline Tensor transpose(const Tensor& x, int64_t a, int64_t b) { return x.transpose(a, b); }
+inline Tensor addmm(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta = 1,
+                    const Scalar& alpha = 1) {
+  return rf::one("aten::addmm", "", {c, a, b, beta, alpha});
+}
 }  // namespace refinery_
 }  // namespace at
 
-#include "functions.h"
+namespace refinery {
+inline Value value(const at::Tensor& t) { return {Value::tensor, t.handle(), 1}; }
+inline at::Tensor one(const char* name, const char* overload, Arguments arguments) {
+  return at::Tensor::steal(call(name, overload, arguments.begin(), arguments.size()));
+}
+inline at::Tensor& self(const char* name, const char* overload, at::Tensor& t,
+                        Arguments arguments) {
+  release(call(name, overload, arguments.begin(), arguments.size()));
+  return t;
+}
+}  // namespace refinery

@@ -89,15 +89,13 @@ add(
     "torch::Tensor gelu(torch::Tensor x);",
     """
 #include <torch/extension.h>
-#include <ATen/OpMathType.h>
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
 template <typename scalar_t>
 __global__ void gelu_kernel(const scalar_t* __restrict__ x, scalar_t* __restrict__ y, size_t n) {
   for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) {
-    using acc_t = at::opmath_type<scalar_t>;
-    acc_t v = static_cast<acc_t>(x[i]);
-    y[i] = static_cast<scalar_t>(v * acc_t(0.5) * (acc_t(1) + erf(v * acc_t(0.70710678))));
+    float v = static_cast<float>(x[i]);
+    y[i] = static_cast<scalar_t>(v * 0.5f * (1.0f + erff(v * 0.70710678f)));
   }
 }
 torch::Tensor gelu(torch::Tensor x) {
@@ -200,7 +198,7 @@ add(
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/CUDAUtils.h>
 #include <c10/cuda/CUDAGuard.h>
-__global__ void negate_kernel(const torch::PackedTensorAccessor<float, 1, torch::RestrictPtrTraits, size_t> x, float* y) {
+__global__ void negate_kernel(const torch::PackedTensorAccessor64<float, 1, torch::RestrictPtrTraits> x, float* y) {
   const size_t i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < x.size(0)) y[i] = -x[i];
 }
@@ -209,13 +207,13 @@ torch::Tensor negate(torch::Tensor x) {
   auto y = torch::empty_like(flat);
   cudaStream_t side;
   C10_CUDA_CHECK(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));
-  at::cuda::stream_synchronize(at::cuda::getCurrentCUDAStream());
+  C10_CUDA_CHECK(cudaStreamSynchronize(at::cuda::getCurrentCUDAStream()));
   {
     at::cuda::CUDAStreamGuard guard(at::cuda::getStreamFromExternal(side, x.get_device()));
-    TORCH_CHECK(at::cuda::getCurrentCUDAStream() == guard.current_stream());
+    TORCH_CHECK(at::cuda::getCurrentCUDAStream() == guard.current_stream().stream());
     negate_kernel<<<(flat.numel() + 255) / 256, 256, 0, at::cuda::getCurrentCUDAStream()>>>(
-        flat.packed_accessor<float, 1, torch::RestrictPtrTraits, size_t>(), y.data_ptr<float>());
-    at::cuda::stream_synchronize(side);
+        flat.packed_accessor64<float, 1, torch::RestrictPtrTraits>(), y.data_ptr<float>());
+    C10_CUDA_CHECK(cudaStreamSynchronize(side));
   }
   TORCH_CHECK(at::cuda::getCurrentCUDAStream().stream() != side);
   C10_CUDA_CHECK(cudaStreamDestroy(side));

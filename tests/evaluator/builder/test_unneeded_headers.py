@@ -15,8 +15,6 @@ from evaluator.builder.unneeded_headers import lean_flags, may_lack
 from evaluator.ipc.build_request import BuildRequest
 from tests.nvcc import needs_nvcc
 
-ALL = {"LIBRARY", "NUMBERS", "MACROS", "BINDING"}
-
 
 @pytest.mark.parametrize(
     ("text", "read"),
@@ -24,31 +22,20 @@ ALL = {"LIBRARY", "NUMBERS", "MACROS", "BINDING"}
         ("torch::Tensor f(torch::Tensor x) { return x; }", set()),
         ("const float m = std::max(a, std::sqrt(b));", set()),
         ("cudaStream_t stream = c10::cuda::getCurrentCUDAStream();", set()),
-        ("C10_CUDA_KERNEL_LAUNCH_CHECK();", set()),
-        ("std::sort(v.begin(), v.end());", {"LIBRARY"}),
         ("std :: unordered_map<int, int> known;", {"LIBRARY"}),
         ("using namespace std;", {"LIBRARY"}),
         ("for (auto i : c10::irange(n)) {}", {"LIBRARY"}),
-        ("__half2float(h)", {"NUMBERS", "MACROS"}),
-        ("AT_DISPATCH_FLOATING_TYPES_AND_HALF(t, name, f)", {"NUMBERS", "MACROS"}),
-        ("x.data_ptr<at::BFloat16>()", {"NUMBERS", "MACROS"}),
-        ("C10_HOST_DEVICE float f();", {"MACROS"}),
-        ("CUDA_KERNEL_ASSERT(i < n);", {"MACROS"}),
-        ("CUDA_KERNEL_ASSERT_MSG(i < n, text);", {"MACROS"}),
-        ("TORCH_API void f();", {"MACROS"}),
-        ("TORCH_CUDA_CU_API void f();", {"MACROS"}),
-        ("TORCH_CHECK(x.is_cuda());", set()),
-        ("#include <c10/macros/Macros.h>", {"MACROS"}),
-        ("__nv_fp8_e4m3 x;", {"NUMBERS", "MACROS"}),
-        ("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {}", {"BINDING"}),
-        ("void f(py::object o);", {"BINDING"}),
+        ("__half2float(h)", {"NUMBERS"}),
+        ("AT_DISPATCH_REDUCED_FLOATING_TYPES(t, name, f)", {"NUMBERS"}),
+        ("x.data_ptr<at::BFloat16>()", {"NUMBERS"}),
+        ("__nv_fp8_e4m3 x;", {"NUMBERS"}),
     ],
 )
 def test_what_is_named_is_read(text: str, read: set[str]) -> None:
     flags = set(lean_flags(text))
     assert ("-DCCCL_DISABLE_FP16_SUPPORT" in flags) is ("NUMBERS" not in read)
     left_out = {flag.removeprefix("-DREFINERY_LEAN_") for flag in flags}
-    assert ALL - left_out == read
+    assert {"LIBRARY", "NUMBERS"} - left_out == read
 
 
 _LIMITED = "-D_CG_LIMIT_INCLUDED_DEPENDENCIES"
@@ -58,8 +45,6 @@ _LIMITED = "-D_CG_LIMIT_INCLUDED_DEPENDENCIES"
     ("text", "limited"),
     [
         ("namespace cg = cooperative_groups; at::cuda::getCurrentCUDAStream();", True),
-        ("c10::cuda::CUDAGuard guard(0); using namespace cooperative_groups;", True),
-        ("cooperative_groups::reduce(tile, x, cooperative_groups::plus<float>())", True),
         ("at::cuda::getCurrentCUDAStream();", False),
         ("cooperative_groups::this_grid(); cuda::atomic_ref<int> seen(x);", False),
         ("#include <cooperative_groups.h>\n#include <cuda/barrier>", False),
@@ -67,7 +52,6 @@ _LIMITED = "-D_CG_LIMIT_INCLUDED_DEPENDENCIES"
         ("cooperative_groups::inclusive_scan_update(tile, seen, x)", False),
         ("cooperative_groups::thread_block::thread_scope", False),
         ("cooperative_groups::reduce(tile, int8_t(x), plus)", False),
-        ("using namespace cooperative_groups; const signed char* x", False),
         ("using namespace cooperative_groups; const uint8_t* x", True),
     ],
 )
@@ -142,7 +126,6 @@ def test_kernels_over_cooperative_groups_come_out_the_same(tmp_path: Path) -> No
         ('cuda.cu(3): error: identifier "__half2" is undefined', True),
         ('cuda.cu(3): error: namespace "std" has no member "gcd"', True),
         ('refinery/core.h(302): error: static assertion failed with "a message needs st', True),
-        ("cuda.cu(3): error: incomplete type is not allowed", True),
         ("Killed", True),
     ],
 )
