@@ -40,10 +40,6 @@ _ENVIRONMENT = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
 _PADDING_BYTES = 4096
 
 
-def find_compute_sanitizer() -> Path | None:
-    return find_tool("compute-sanitizer")
-
-
 def run_compute_sanitizer(
     request: EvaluationRequest,
     code: OwnCode,
@@ -55,7 +51,7 @@ def run_compute_sanitizer(
 
     The candidate runs behind walls, and after the verdict. `timeout_s` is for each tool.
     """
-    program = find_compute_sanitizer()
+    program = find_tool("compute-sanitizer")
     if program is None:
         reason = "compute-sanitizer is not installed: it comes with the CUDA toolkit"
         return [SanitizerRun(tool=tool, outcome="not_run", note=reason) for tool in tools]

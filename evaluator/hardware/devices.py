@@ -40,9 +40,6 @@ class DeviceInfo:
     memory_bytes: int = 0
     l2_bytes: int = 0
     """On a CPU: of one core."""
-    shared_memory_per_sm_bytes: int = 0
-    shared_memory_per_block_bytes: int = 0
-    registers_per_sm: int = 0
     driver: str = ""
     uuid: str = ""
     """Of a GPU: the same whatever CUDA_VISIBLE_DEVICES makes of its index."""
@@ -53,6 +50,11 @@ class DeviceInfo:
     l1_bytes: int = 0
     l3_bytes: int = 0
     """All last-level caches that our cores use, together."""
+
+    @property
+    def shared_memory(self) -> tuple[int, int]:
+        """The most bytes of an SM, and of a block, that a kernel can have."""
+        return SHARED_MEMORY.get(self.compute_capability, (0, 48 * 1024))
 
     @property
     def cuda_architecture(self) -> str | None:
@@ -134,10 +136,9 @@ def _gpu(nvml: ModuleType, handle: object) -> DeviceInfo:
     major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)
     capability = (int(major), int(minor))
     product = find(name)
-    sms = product.sms if product else 0
+    sms = 0
     with contextlib.suppress(nvml.NVMLError):
         sms = int(nvml.nvmlDeviceGetNumGpuCores(handle)) // CORES_PER_SM.get(capability, 128)
-    per_sm, per_block = SHARED_MEMORY.get(capability, (0, 48 * 1024))
     return DeviceInfo(
         name=name,
         kind="cuda",
@@ -145,9 +146,6 @@ def _gpu(nvml: ModuleType, handle: object) -> DeviceInfo:
         sms=sms,
         memory_bytes=int(nvml.nvmlDeviceGetMemoryInfo(handle).total),
         l2_bytes=product.l2_bytes if product else 0,
-        shared_memory_per_sm_bytes=per_sm,
-        shared_memory_per_block_bytes=per_block,
-        registers_per_sm=REGISTERS_PER_SM,
         driver=_text(nvml.nvmlSystemGetDriverVersion()),
         uuid=_text(nvml.nvmlDeviceGetUUID(handle)),
     )
@@ -199,12 +197,12 @@ def _cpu_lines(info: DeviceInfo) -> list[str]:
 def _gpu_lines(info: DeviceInfo) -> list[str]:
     major, minor = info.compute_capability
     threads = THREADS_PER_SM.get(info.compute_capability, 2048)
+    per_sm, per_block = info.shared_memory
     lines = [
         f"GPU: {info.name}, compute capability {major}.{minor}"
         + (f", {info.sms} SMs" if info.sms else ""),
-        f"an SM: {_size(info.shared_memory_per_sm_bytes)} of shared memory (a block: at most "
-        f"{_size(info.shared_memory_per_block_bytes)}, above 48 KiB on request), "
-        f"{info.registers_per_sm} registers, {threads} threads",
+        f"an SM: {_size(per_sm)} of shared memory (a block: at most {_size(per_block)}, above "
+        f"48 KiB on request), {REGISTERS_PER_SM} registers, {threads} threads",
         f"memory: {info.memory_bytes / 1e9:.0f} GB"
         + (f", L2 {_size(info.l2_bytes)}" if info.l2_bytes else ""),
     ]

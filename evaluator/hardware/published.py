@@ -1,4 +1,4 @@
-"""What makers publish about their GPUs: peaks, and the figures a kernel writer asks for.
+"""What makers publish about their GPUs: peaks, and sizes by compute capability.
 
 Sources: NVIDIA's data sheets and architecture white papers of each product. Rates are dense (no
 structured sparsity), at boost clock, so nothing honest is faster.
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 KIB = 1024
 MIB = 1024**2
-GB = 10**9
 
 
 @dataclass(frozen=True)
@@ -26,9 +25,6 @@ class Published:
     name: str
     pattern: str
     """Matched, ignoring case, against the name that the driver or a person gives."""
-    compute_capability: tuple[int, int]
-    sms: int
-    memory_bytes: int
     l2_bytes: int
     bandwidth_bytes_s: float
     tflops: dict[str, float]
@@ -83,62 +79,54 @@ _AMPERE = {"float64": 9.7, "float32": 19.5, "tfloat32": 156.0, "float16": 312.0,
 
 TABLE: tuple[Published, ...] = (
     # The more specific pattern comes first.
-    Published("GH200", r"GH200", (9, 0), 132, 144 * GB, 50 * MIB, 4.9e12, _HOPPER),
+    Published("GH200", r"GH200", 50 * MIB, 4.9e12, _HOPPER),
+    Published("H200 NVL", r"H200.*NVL", 50 * MIB, 4.8e12, _HOPPER_NVL),
+    Published("H200", r"H200", 50 * MIB, 4.8e12, _HOPPER),
+    Published("H100 NVL", r"H100.*NVL", 50 * MIB, 3.94e12, _HOPPER_NVL),
     Published(
-        "H200 NVL", r"H200.*NVL", (9, 0), 132, 141 * GB, 50 * MIB, 4.8e12, _HOPPER_NVL,
-    ),
-    Published("H200", r"H200", (9, 0), 132, 141 * GB, 50 * MIB, 4.8e12, _HOPPER),
-    Published(
-        "H100 NVL", r"H100.*NVL", (9, 0), 132, 94 * GB, 50 * MIB, 3.94e12, _HOPPER_NVL,
-    ),
-    Published(
-        "H100 PCIe", r"H100.*PCIe", (9, 0), 114, 80 * GB, 50 * MIB, 2.04e12,
+        "H100 PCIe", r"H100.*PCIe", 50 * MIB, 2.04e12,
         {
             "float64": 25.6, "float32": 51.2, "tfloat32": 378.0, "float16": 756.0,
             "bfloat16": 756.0, "float8": 1513.0,
         },
     ),
-    Published("H100", r"H100", (9, 0), 132, 80 * GB, 50 * MIB, 3.36e12, _HOPPER),
+    Published("H100", r"H100", 50 * MIB, 3.36e12, _HOPPER),
     Published(
-        "B200", r"G?B200", (10, 0), 148, 180 * GB, 126 * MIB, 8.0e12,
+        "B200", r"G?B200", 126 * MIB, 8.0e12,
         {
             "float64": 40.0, "float32": 80.0, "tfloat32": 1250.0, "float16": 2500.0,
             "bfloat16": 2500.0, "float8": 5000.0,
         },
     ),
+    Published("A100 80GB", r"A100.*80\s?GB", 40 * MIB, 2.04e12, _AMPERE),
+    Published("A100 40GB", r"A100", 40 * MIB, 1.56e12, _AMPERE),
     Published(
-        "A100 80GB", r"A100.*80\s?GB", (8, 0), 108, 80 * GB, 40 * MIB, 2.04e12, _AMPERE
-    ),
-    Published("A100 40GB", r"A100", (8, 0), 108, 40 * GB, 40 * MIB, 1.56e12, _AMPERE),
-    Published(
-        "L40S", r"L40S", (8, 9), 142, 48 * GB, 96 * MIB, 0.864e12,
+        "L40S", r"L40S", 96 * MIB, 0.864e12,
         {"float32": 91.6, "tfloat32": 183.2, "float16": 362.1, "bfloat16": 362.1, "float8": 733.0},
     ),
     Published(
-        "L4", r"\bL4\b", (8, 9), 58, 24 * GB, 48 * MIB, 0.3e12,
+        "L4", r"\bL4\b", 48 * MIB, 0.3e12,
         {"float32": 30.3, "tfloat32": 60.5, "float16": 121.0, "bfloat16": 121.0, "float8": 242.5},
     ),
+    Published("T4", r"\bT4\b", 4 * MIB, 0.32e12, {"float32": 8.1, "float16": 65.0}),
     Published(
-        "T4", r"\bT4\b", (7, 5), 40, 16 * GB, 4 * MIB, 0.32e12, {"float32": 8.1, "float16": 65.0}
-    ),
-    Published(
-        "A10G", r"\bA10G\b", (8, 6), 80, 24 * GB, 6 * MIB, 0.6e12,
+        "A10G", r"\bA10G\b", 6 * MIB, 0.6e12,
         {"float32": 35.0, "tfloat32": 35.0, "float16": 70.0, "bfloat16": 70.0},
     ),
     Published(
-        "A10", r"\bA10\b", (8, 6), 72, 24 * GB, 6 * MIB, 0.6e12,
+        "A10", r"\bA10\b", 6 * MIB, 0.6e12,
         {"float32": 31.2, "tfloat32": 62.5, "float16": 125.0, "bfloat16": 125.0},
     ),
     Published(
-        "RTX 4090", r"RTX\s?4090", (8, 9), 128, 24 * GB, 72 * MIB, 1.008e12,
+        "RTX 4090", r"RTX\s?4090", 72 * MIB, 1.008e12,
         {"float32": 82.6, "tfloat32": 82.6, "float16": 330.3, "bfloat16": 165.2, "float8": 660.6},
     ),
     Published(
-        "RTX 3090", r"RTX\s?3090", (8, 6), 84, 24 * GB, 6 * MIB, 1.008e12,
+        "RTX 3090", r"RTX\s?3090", 6 * MIB, 1.008e12,
         {"float32": 40.0, "tfloat32": 40.0, "float16": 160.0, "bfloat16": 80.0},
     ),
     Published(
-        "V100", r"\bV100", (7, 0), 80, 32 * GB, 6 * MIB, 1.134e12,
+        "V100", r"\bV100", 6 * MIB, 1.134e12,
         {"float64": 8.2, "float32": 16.4, "float16": 130.0},
     ),
 )  # fmt: skip

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import torch
 
 from evaluator.hardware.devices import DeviceInfo
-from evaluator.hardware.published import KIB, THREADS_PER_SM
+from evaluator.hardware.published import KIB, REGISTERS_PER_SM, THREADS_PER_SM
 
 Properties = dict[str, str | int]
 """What is known of `torch.cuda.get_device_properties`, by PyTorch's names; sizes in bytes."""
@@ -28,9 +28,9 @@ def properties_of(gpu: DeviceInfo) -> Properties:
         "total_memory": gpu.memory_bytes,
         "L2_cache_size": gpu.l2_bytes,
         "shared_memory_per_block": 48 * KIB,
-        "shared_memory_per_block_optin": gpu.shared_memory_per_block_bytes,
-        "shared_memory_per_multiprocessor": gpu.shared_memory_per_sm_bytes,
-        "regs_per_multiprocessor": gpu.registers_per_sm,
+        "shared_memory_per_block_optin": gpu.shared_memory[1],
+        "shared_memory_per_multiprocessor": gpu.shared_memory[0],
+        "regs_per_multiprocessor": REGISTERS_PER_SM,
         "max_threads_per_multi_processor": THREADS_PER_SM.get(gpu.compute_capability, 2048),
         "warp_size": 32,
     }

@@ -11,8 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from evaluator.collect.collected import SourceLine
-from evaluator.collect.nsight.sass_instruction import SassInstruction, parse_instruction
-from evaluator.collect.nsight.scoreboard import Code
+from evaluator.collect.nsight.scoreboard import Code, SassInstruction, parse_instruction
 
 _LEAST_SHARE = 0.05
 _MOST_LINES = 12

@@ -12,7 +12,6 @@ from evaluator.audit_record import Provenance, Tool
 from evaluator.collect.code import toolkit
 from evaluator.deep_audit.compute_sanitizer import (
     command,
-    find_compute_sanitizer,
     run_compute_sanitizer,
 )
 from evaluator.deep_audit.own_code import OwnCode
@@ -169,7 +168,7 @@ def test_a_tool_that_the_judge_fails_leaves_what_another_found(
     ],
 )
 def test_the_real_tools_on_a_gpu(barrier: str, too_far: str, reason: str) -> None:
-    if find_compute_sanitizer() is None:
+    if toolkit.find_tool("compute-sanitizer") is None:
         pytest.fail("compute-sanitizer is not installed: it comes with the CUDA toolkit")
     source = re.sub("TOO_FAR", too_far, KERNEL.replace("BARRIER", barrier))
     with LocalExecutor("cuda:0") as executor:

@@ -27,8 +27,6 @@ H200 = DeviceInfo(
     compute_capability=(9, 0),
     sms=132,
     memory_bytes=140 * 2**30,
-    shared_memory_per_sm_bytes=228 * 1024,
-    shared_memory_per_block_bytes=227 * 1024,
 )
 LIMITS = WorkerLimits(memory_bytes=8 * 2**30, cpu_seconds=60)
 
