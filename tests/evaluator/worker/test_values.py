@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 import torch
 
 from evaluator.judge.problem import reference
@@ -14,3 +15,10 @@ def test_judge_and_worker_flatten_alike_whatever_the_order_of_a_dicts_keys():
     for flatten in (values.flatten, reference.flatten):
         for result in (theirs, ours):
             assert [tuple(tensor.shape) for tensor in flatten(result)] == wanted
+
+
+@pytest.mark.parametrize("base", [torch.Tensor, torch.nn.Parameter])
+def test_a_result_that_may_compute_when_it_is_looked_at_is_refused(base):
+    lazy = torch.zeros(3).as_subclass(type("Lazy", (base,), {}))
+    with pytest.raises(values.TensorSubclassError, match="return a plain tensor"):
+        values.flatten([torch.zeros(3), lazy])

@@ -23,6 +23,7 @@ from evaluator.judge.workers.zygote import Zygote
 from tests.evaluator.conftest import Evaluate
 from tests.evaluator.made_requests import evaluation_request
 from tests.task import task
+from tools.diagnosis.diagnose import explain
 
 CONV = task(
     "return torch.tanh(self.bn(self.conv(x)) * 0.5)",
@@ -193,6 +194,17 @@ def test_the_cause_is_named(evaluate, name):
     mismatch = evaluation.correctness.mismatch
     assert mismatch.patterns[0] == code, mismatch
     assert words in mismatch.details.get("counterfactual", ""), mismatch
+
+
+def test_a_wrong_output_that_nothing_explains_is_described(evaluate):
+    """Every way to run the reference is tried."""
+    source = changed(MLP, ("+ x\n", "* torch.linspace(0.5, 1.9, 96, device=x.device) + x\n"))
+    evaluation = evaluate(source, reference=MLP)
+    mismatch = evaluation.correctness.mismatch
+    assert "counterfactual" not in mismatch.details, mismatch
+    said = explain(evaluation, source)
+    assert mismatch.patterns[0] in said
+    assert all(str(seed) not in said for seed in evaluation.seeds)
 
 
 UNSET = task("return torch.tanh(x) + x", x="torch.randn(300, 700)")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
@@ -15,7 +14,6 @@ from evaluator.evaluation import Status, Verdict
 from evaluator.judge.bounds.speed_of_light import Bounds
 from evaluator.judge.timing.call_cost import CallCost
 from evaluator.judge.timing.disturbance import Disturbance
-from evaluator.judge.timing.interval import median_interval, speedup_verdict
 from evaluator.judge.timing.samples import Samples
 from evaluator.judge.timing.sampling import Sampling, _Sampler
 from evaluator.judge.timing.timed_workers import is_far_slower
@@ -142,24 +140,6 @@ def test_the_first_ten_timed_calls_and_at_least_a_fifth_of_all_are_verified(eval
     verified = evaluation.correctness.calls_judged - 3
     assert timed >= 9
     assert max(min(10, timed), math.ceil(0.2 * timed)) <= verified <= timed
-
-
-def test_equal_kernels_are_called_faster_or_slower_in_less_than_one_case_in_a_hundred():
-    """With noise as calls have it, placement bias, and the sampling's own rule of stopping."""
-    source = random.Random(0)
-    wrong = runs = 0
-    for _ in range(600):
-        bias = source.uniform(-0.003, 0.003)
-        spread = source.choice([0.002, 0.01, 0.05])
-        ratios: list[float] = []
-        while len(ratios) < 120:
-            ratios.append(math.exp(bias + source.gauss(0, spread)))
-            looked_at = len(ratios) >= 10 and len(ratios) % 2 == 0
-            if looked_at and median_interval(ratios).relative_width < 0.01:
-                break
-        runs += 1
-        wrong += speedup_verdict([ratios], 0.005) in (Verdict.FASTER, Verdict.SLOWER)
-    assert wrong / runs <= 0.01
 
 
 def test_workers_that_differ_widen_the_interval():

@@ -1,1 +1,0 @@
-"""Wrong kernels of unknown authors: does the judge name the cause?"""
