@@ -58,16 +58,15 @@ def profile(
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="refinery-profile-") as name:
         folder = Path(name)
-        rung, reason, collected = _collect(folder, request, session)
+        tier, reason, collected = _collect(folder, request, session)
         if keep is not None:
-            keep_report(folder / rung, collected, keep)
+            keep_report(folder / tier, collected, keep)
     facts = _facts(request, evaluation, collected)
     kernels = _shares(facts)
     read = figures(facts)
     found = diagnose(read, facts.hot.name if collected.gpu is not None else "")
-    missing = collected.gpu.missing if collected.gpu is not None else ()
     return Profile(
-        rung=rung,
+        rung=tier,
         rung_reason=reason,
         device=evaluation.device or request.settings.device,
         bottleneck=found.bottleneck,
@@ -76,7 +75,7 @@ def profile(
         latency_us=facts.latency_us,
         bound_us=facts.bound_us,
         sol_fraction=facts.sol_fraction,
-        missing=missing,
+        missing=collected.gpu.missing if collected.gpu is not None else (),
         figures=read,
         advice=found.advice,
         summary=summary(
@@ -84,9 +83,8 @@ def profile(
             found.headline,
             facts,
             kernels,
-            rung=rung,
-            rung_reason=reason,
-            missing=missing,
+            tier=tier,
+            reason=reason,
             source=request.candidate.source,
         ),
         seconds=time.monotonic() - begin,

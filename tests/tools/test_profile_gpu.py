@@ -1,4 +1,4 @@
-"""Profiles of real kernels on a GPU: which rung held, and whether the label is the planted one."""
+"""Profiles of real kernels on a GPU: which tier held, and whether the label is the planted one."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def libraries() -> set[str]:
     return {entry.name for entry in (cache_folder() / "libraries").iterdir()}
 
 
-def best_rung() -> ProfilerTier:
+def best_tier() -> ProfilerTier:
     return ProfilerTier.NCU if find_ncu() is not None else ProfilerTier.TORCH_TRACE
 
 
@@ -127,7 +127,7 @@ def test_vectorised_kernel_is_near_the_memory_bound(
     executor: LocalExecutor, tmp_path: Path
 ) -> None:
     result = profiled(executor, candidate("gpu_vector", VECTOR, VECTOR_LAUNCH), tmp_path / "kept")
-    assert result.rung is best_rung(), result.rung_reason
+    assert result.rung is best_tier(), result.rung_reason
     assert result.bottleneck in (Bottleneck.MEMORY_BANDWIDTH, Bottleneck.AT_THE_BOUND)
     assert [kernel.name for kernel in result.kernels if kernel.own] == ["vector_k"]
     assert result.kernels[0].launches == 1

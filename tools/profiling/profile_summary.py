@@ -52,9 +52,8 @@ def summary(
     facts: Facts,
     kernels: tuple[KernelShare, ...],
     *,
-    rung: ProfilerTier,
-    rung_reason: str = "",
-    missing: tuple[str, ...] = (),
+    tier: ProfilerTier,
+    reason: str = "",
     source: str = "",
 ) -> str:
     """Text for the prompt; its first line is `- bottleneck: ` and the code.
@@ -62,7 +61,8 @@ def summary(
     `source`: the candidate's file, whose lines are quoted.
     """
     on_gpu = facts.collected.gpu is not None
-    because = f", because {rung_reason}" if rung_reason else ""
+    missing = facts.gpu.missing if on_gpu else ()
+    because = f", because {reason}" if reason else ""
     lines = [
         f"- bottleneck: {bottleneck}",
         f"- {headline}",
@@ -70,11 +70,11 @@ def summary(
         *(_gpu_figures(facts) if on_gpu else _cpu_figures(facts)),
         *(f"- {line}" for line in stall_lines(facts, source)),
     ]
-    if because or rung is not ProfilerTier.NCU:
-        lines.append(f"- measured by: {_TIERS[rung]}{because}")
+    if because or tier is not ProfilerTier.NCU:
+        lines.append(f"- measured by: {_TIERS[tier]}{because}")
     if missing:
         lines.append(f"- n/a here: {', '.join(missing[:6])}{' ...' if len(missing) > 6 else ''}")
-    if rung is not ProfilerTier.STATIC and len(kernels) > 1:
+    if tier is not ProfilerTier.STATIC and len(kernels) > 1:
         lines += ["", *_table(kernels, on_gpu=on_gpu)]
     return "\n".join(lines[:MAX_LINES])
 

@@ -148,9 +148,9 @@ def diagnosed(facts: Facts) -> Diagnosis:
 
 
 def text(facts: Facts) -> str:
-    rung = ProfilerTier.NCU if facts.collected.gpu is not None else ProfilerTier.CPU
+    tier = ProfilerTier.NCU if facts.collected.gpu is not None else ProfilerTier.CPU
     found = diagnosed(facts)
-    return summary(found.bottleneck, found.headline, facts, shares(facts), rung=rung)
+    return summary(found.bottleneck, found.headline, facts, shares(facts), tier=tier)
 
 
 def test_every_bottleneck_has_a_case() -> None:

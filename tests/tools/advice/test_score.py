@@ -29,10 +29,10 @@ FEWER = WIDER.model_copy(
 
 
 def profile(
-    rung: ProfilerTier = ProfilerTier.NCU, latency_us: float | None = 200.0, **figures: float
+    tier: ProfilerTier = ProfilerTier.NCU, latency_us: float | None = 200.0, **figures: float
 ) -> Profile:
     return Profile(
-        rung=rung,
+        rung=tier,
         device="a GPU",
         bottleneck=Bottleneck.LATENCY,
         headline="It waits.",
@@ -69,7 +69,7 @@ def test_a_figure_near_zero_needs_more_than_a_share_of_itself() -> None:
     assert score(fault, profile(), profile(fma_pct=0.5)).moved is True
 
 
-def test_two_rungs_are_never_compared() -> None:
+def test_two_tiers_are_never_compared() -> None:
     found = score(WIDER, profile(), profile(ProfilerTier.TORCH_TRACE, bytes_per_load_request=512.0))
     assert (found.moved, found.after) == (None, None)
     assert found.latency_after_us == 200.0
