@@ -54,6 +54,20 @@ class TestBuild:
         )
         assert "plain.cpp line 10: for (long i = 0; i < n; ++i) q[i] = p[i] * scale;" in text
 
+    def test_an_error_in_its_own_text_comes_before_one_in_a_header(self) -> None:
+        log = "/usr/include/x.h:3:1: error: deep inside\nmain.cpp:4:1: error: in its own text\n"
+        assert build_error(log).startswith("First error (g++): in its own text")
+
+    def test_quoted_lines_say_where_text_made_at_run_time_lies(self) -> None:
+        source = 'code = HEAD + """\nint a;\nb();\nint a;\n"""\n'
+        log = "".join(
+            f"main.cpp:{line}:1: error: trouble\n    {line} | {text}\n      | ^\n"
+            for line, text in ((8, "b();"), (9, "int a;"))
+        )
+        report = BuildReport(ok=False, log=log)
+        failed = Evaluation(status=Status.BUILD_ERROR, reason="compile_failed", build=report)
+        assert ">    4 | int a;" in explain(failed, source)
+
     def test_unknown_output_is_shown_from_both_ends(self) -> None:
         text = build_error("\n".join(f"strange {n}" for n in range(500)))
         assert "strange 0\n" in text
