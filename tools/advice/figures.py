@@ -108,6 +108,7 @@ def _cpu(facts: Facts) -> Iterator[tuple[str, float]]:
     yield "wall_us", trace.wall_us
     yield "threads", float(trace.threads)
     yield "busy_threads", busy_threads(trace)
+    yield "operators", float(sum(operator.calls for operator in trace.operators))
     yield "page_faults", trace.page_faults
     yield "system_share", trace.system_share
     if (moved := estimated_traffic(facts)) is not None and facts.work is not None:

@@ -115,7 +115,7 @@ GPU_CASES: dict[str, tuple[Figures, Figures]] = {
 CPU_CALM: Figures = {
     "wall_us": 5000.0, "latency_us": 5000.0, "sol_fraction": 0.2, "threads": 8.0,
     "busy_threads": 7.5, "own_share": 0.95, "library_share": 0.02,
-    "page_faults": 10.0, "system_share": 0.01, "traffic_ratio": 1.0,
+    "operators": 2.0, "page_faults": 10.0, "system_share": 0.01, "traffic_ratio": 1.0,
     "bandwidth_share": 0.2, "intensity": 0.5, "libm_calls": 0.0, "packed_share": 0.9,
     "widest_bits": 256.0,
 }  # fmt: skip

@@ -165,7 +165,7 @@ BROKEN = {
         host(LOOP, "static float half(float v) { return v / 2; }\n"
              "static float half(float w) { return w * 0.5f; }"),
         "redefinition of 'float half(float)'", "static float half(float w)",
-        also=("previously defined here",),
+        also=("previously defined here, line 9: static float half",),
     ),
     "pybind_signature": Broken(
         "\n#include <torch/extension.h>\ntorch::Tensor run(torch::Tensor x, float** rows) {\n"
