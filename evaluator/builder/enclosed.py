@@ -24,7 +24,7 @@ from evaluator.walls.kernel import (
     mount,
     unshare,
 )
-from evaluator.walls.probe import JUDGE_OUT_OF_REACH, Probe
+from evaluator.walls.probe import JUDGE_OUT_OF_REACH, Probe, works
 
 _PROCESSES = 4096
 _HARMLESS = ("/proc/cpuinfo", "/proc/meminfo", "/proc/stat")
@@ -120,28 +120,14 @@ def _tried(
     attacked = {"seccomp": "seccomp", "landlock": "landlock", "resource limits": "rlimits"}
     held = [name for name in layers if name not in attacked or not probe.breaks(attacked[name])]
     outside = Path(path)
-    if not (_readable(outside / OPEN_TO_ALL) or _writable(outside)):
+    reads = works((outside / OPEN_TO_ALL).read_bytes)
+    if not (reads or works((outside / "written").touch)):
         held.append("own file system")
     if not probe.breaks("network"):
         held.append("no network")
     if not probe.breaks(JUDGE_OUT_OF_REACH):
         held.append(JUDGE_OUT_OF_REACH)
     return held
-
-
-def _readable(path: Path) -> bool:
-    try:
-        return bool(path.read_bytes())
-    except OSError:
-        return False
-
-
-def _writable(folder: Path) -> bool:
-    try:
-        (folder / "written").touch()
-    except OSError:
-        return False
-    return True
 
 
 if __name__ == "__main__":

@@ -43,19 +43,13 @@ _DEVICE = re.compile(
     r"-{1,2}allow-unsupported-compiler",
     re.ASCII,
 )
-_DEVICE_WITH_VALUE = {
-    "-maxrregcount": re.compile(r"\d+"),
-    "--maxrregcount": re.compile(r"\d+"),
-    "--default-stream": re.compile(r"[\w-]+"),
-    "-default-stream": re.compile(r"[\w-]+"),
-    "-std": re.compile(r"c\+\+\w+"),
-    "--std": re.compile(r"c\+\+\w+"),
-    "-diag-suppress": re.compile(r"[\w,]+"),
-    "--diag-suppress": re.compile(r"[\w,]+"),
-    "-t": re.compile(r"\d+"),
-    "--threads": re.compile(r"\d+"),
-    "-Xcudafe": re.compile(r"--?[\w=,-]+"),
-}
+_TAKES_VALUE = re.compile(
+    r"-{1,2}(?:maxrregcount|default-stream|std|diag-suppress)|-t|--threads|-Xcudafe"
+)
+_WITH_VALUE = re.compile(
+    r"(?:-{1,2}maxrregcount|-t|--threads) \d+|-{1,2}default-stream [\w-]+|"
+    r"-{1,2}std c\+\+\w+|-{1,2}diag-suppress [\w,]+|-Xcudafe --?[\w=,-]+"
+)
 _ASSEMBLER = re.compile(
     r"-{0,2}(?:O[0-4]|v|verbose|warn-[\w-]+|w|dlcm=\w+|dscm=\w+|def-load-cache=\w+|"
     r"maxrregcount=\d+|allow-expensive-optimizations=\w+|fmad=\w+|opt-level=\d|suppress-\w[\w-]*|"
@@ -70,16 +64,8 @@ _LINK = re.compile(
     r"-fopenmp|-pthread|-O[0-3s]?|-s|-g|-flto|-Wl,(?:-O\d|--as-needed|--no-as-needed)"
 )
 _ARCHITECTURE = re.compile(
-    r"(?:-gencode|--generate-code|-arch|--gpu-architecture|-code|--gpu-code)=(.+)"
+    r"-(?:gencode|-generate-code|arch|-gpu-architecture|code|-gpu-code)(?P<value>=.+)?"
 )
-_ARCHITECTURE_APART = {
-    "-gencode",
-    "--generate-code",
-    "-arch",
-    "--gpu-architecture",
-    "-code",
-    "--gpu-code",
-}
 
 
 class RefusedFlagError(ValueError):
@@ -143,10 +129,9 @@ def device_flags(flags: Iterable[str], includes: Iterable[Path] = ()) -> DeviceF
     words = iter(_split(flags))
     for flag in words:
         name, _, value = flag.partition("=")
-        if _ARCHITECTURE.fullmatch(flag):
-            replaced.append(flag)
-        elif flag in _ARCHITECTURE_APART:
-            replaced.append(f"{flag} {next(words, '')}".strip())
+        if architecture := _ARCHITECTURE.fullmatch(flag):
+            apart = "" if architecture["value"] else f" {next(words, '')}"
+            replaced.append(f"{flag}{apart}".strip())
         elif name in ("-Xptxas", "--ptxas-options"):
             value = value or next(words, "")
             for option in value.split(","):
@@ -159,9 +144,9 @@ def device_flags(flags: Iterable[str], includes: Iterable[Path] = ()) -> DeviceF
                 if not _HOST.fullmatch(option):
                     raise RefusedFlagError(f"{name} {value}".strip())
             kept += ["-Xcompiler", value]
-        elif flag in _DEVICE_WITH_VALUE:
+        elif _TAKES_VALUE.fullmatch(flag):
             value = next(words, "")
-            if not _DEVICE_WITH_VALUE[flag].fullmatch(value):
+            if not _WITH_VALUE.fullmatch(f"{flag} {value}"):
                 raise RefusedFlagError(f"{flag} {value}".strip())
             kept += [flag, value]
         elif _DEVICE.fullmatch(flag) or _LIBRARY.fullmatch(flag) or _include(flag, includes):

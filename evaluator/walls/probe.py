@@ -105,7 +105,7 @@ class Probe:
         return any(os.path.lexists(entry) for entry in self._bait.home_entries)
 
     def _network(self) -> bool:
-        return _works(lambda: _connect(socket.AF_INET, ("127.0.0.1", self._bait.port))) or _works(
+        return works(lambda: _connect(socket.AF_INET, ("127.0.0.1", self._bait.port))) or works(
             lambda: _connect(socket.AF_UNIX, f"\0{self._bait.abstract_name}")
         )
 
@@ -113,7 +113,7 @@ class Probe:
         """The signal that does nothing. In another PID namespace the number may be our own's."""
         if not self._shared("pid") and self._bait.pid <= os.getpid():
             return False
-        return _works(lambda: os.kill(self._bait.pid, 0))
+        return works(lambda: os.kill(self._bait.pid, 0))
 
     def _read_memory(self) -> bool:
         size = len(self._bait.secret)
@@ -130,7 +130,7 @@ class Probe:
 
     def _change_mode(self) -> bool:
         folder = self._scratch.parent
-        return _works(lambda: folder.chmod(folder.stat().st_mode))
+        return works(lambda: folder.chmod(folder.stat().st_mode))
 
     def _tmp(self) -> bool:
         return any(
@@ -144,15 +144,15 @@ class Probe:
 
     def _root(self) -> bool:
         return (
-            _works(lambda: os.setuid(0))
-            or _works(lambda: os.setgid(0))
+            works(lambda: os.setuid(0))
+            or works(lambda: os.setgid(0))
             or self._opens(OF_THE_OWNER, os.O_RDONLY)
         )
 
     def _capabilities(self) -> bool:
         status = Path("/proc/self/status").read_text()
         (effective,) = (line for line in status.splitlines() if line.startswith("CapEff"))
-        return int(effective.split()[1], 16) != 0 or _works(
+        return int(effective.split()[1], 16) != 0 or works(
             lambda: mount("tmpfs", str(self._scratch), "tmpfs", MS_NODEV)
         )
 
@@ -172,13 +172,13 @@ class Probe:
             resource.RLIMIT_NOFILE,
         ):
             hard = resource.getrlimit(which)[1]
-            if hard == resource.RLIM_INFINITY or _works(
+            if hard == resource.RLIM_INFINITY or works(
                 partial(resource.setrlimit, which, (hard + 1, hard + 1))
             ):
                 return True
         largest = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
         with (self._scratch / "too_large").open("wb") as file:
-            return _works(lambda: os.pwrite(file.fileno(), b"x", largest))
+            return works(lambda: os.pwrite(file.fileno(), b"x", largest))
 
     def _memory(self) -> bool:
         assert self._memory_bytes is not None
@@ -186,7 +186,7 @@ class Probe:
         size = self._memory_bytes + _GIVEN_BACK
         # It must be the limit that refuses, not a kernel that hasn't so much to give.
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
-        return _works(lambda: mmap.mmap(-1, size, flags=flags))
+        return works(lambda: mmap.mmap(-1, size, flags=flags))
 
     def _files(self) -> bool:
         return self._opens(OPEN_TO_ALL, os.O_RDONLY) or self._opens(
@@ -194,14 +194,14 @@ class Probe:
         )
 
     def _opens(self, name: str, flags: int) -> bool:
-        return _works(lambda: os.close(os.open(name, flags, dir_fd=self._folder)))
+        return works(lambda: os.close(os.open(name, flags, dir_fd=self._folder)))
 
     def _listen(self) -> bool:
         def listen() -> None:
             with socket.socket() as server:
                 server.bind(("0.0.0.0", 0))
 
-        return _works(listen)
+        return works(listen)
 
     def _leave_outsider(self) -> None:
         """A process with the same rights, and without the walls that are still to come."""
@@ -217,7 +217,7 @@ class Probe:
     def _signal_outside(self) -> bool:
         assert self._outsider is not None
         pid = self._outsider[0]
-        return _works(lambda: os.kill(pid, 0))
+        return works(lambda: os.kill(pid, 0))
 
     def _system_calls(self) -> bool:
         numbers = NUMBERS[platform.machine()]
@@ -227,7 +227,7 @@ class Probe:
             or _error_of(numbers["unshare"], 0) != errno.EPERM
             or _error_of(numbers["clone"], CLONE_NEWUSER | _CONTRADICTION) != errno.EPERM
             or _error_of(numbers["clone3"], 0) != errno.ENOSYS
-            or _works(lambda: socket.socket().close())
+            or works(lambda: socket.socket().close())
         )
 
 
@@ -237,7 +237,7 @@ def _connect(family: socket.AddressFamily, address: tuple[str, int] | str) -> No
         client.connect(address)
 
 
-def _works(attack: Callable[[], object]) -> bool:
+def works(attack: Callable[[], object]) -> bool:
     try:
         attack()
     except (OSError, ValueError):
