@@ -17,7 +17,7 @@ MAX_MESSAGE_BYTES = 32 * 2**20
 Headers = Literal["none", "light", "full"]
 
 
-class _Encoded:
+class Encoded:
     """A dataclass of flags, numbers, texts, tuples of texts and tuples of pairs of texts."""
 
     magic: ClassVar[bytes]
@@ -41,7 +41,7 @@ class _Encoded:
 
 
 @dataclass(frozen=True)
-class BuildRequest(_Encoded):
+class BuildRequest(Encoded):
     """One call of `load_inline` (sources) or `load` (files)."""
 
     magic = b"KRQ3"
@@ -66,7 +66,7 @@ class BuildRequest(_Encoded):
 
 
 @dataclass(frozen=True)
-class BuildOutcome(_Encoded):
+class BuildOutcome(Encoded):
     """What the builder made of a request. A failed build is an outcome, never an exception."""
 
     magic = b"KRO2"
@@ -125,7 +125,7 @@ class _Reader:
         return value
 
     def value(self, kind: Any) -> Any:
-        """The next field, of the type that `_Encoded` declares."""
+        """The next field, of the type that `Encoded` declares."""
         if get_origin(kind) is Literal:
             text = self.text()
             if text not in get_args(kind):

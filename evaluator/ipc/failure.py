@@ -1,22 +1,22 @@
-"""What a worker says when candidate code raised: text for the model, in a fixed binary layout."""
+"""What a worker says when candidate code raised: text for the model."""
 
 from __future__ import annotations
 
-import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from evaluator.ipc.build_request import Encoded
+
 Phase = Literal["import", "construct", "call"]
-_PHASES: tuple[Phase, ...] = ("import", "construct", "call")
-_HEAD = struct.Struct("<BIII")
-_SUMMARY_BYTES = 16384
-_TRACE_BYTES = 16384
+_TEXT_BYTES = 16384
 _NAME_BYTES = 256
 
 
 @dataclass(frozen=True)
-class Failure:
+class Failure(Encoded):
     """An exception that left candidate code. Nothing rests on it but the words shown."""
+
+    magic = b"KRF1"
 
     phase: Phase
     error: str
@@ -26,34 +26,18 @@ class Failure:
     """Frames in the candidate's file, or the last ones."""
 
     def encode(self) -> bytes:
-        texts = [
-            _shortened(self.error, _NAME_BYTES),
-            _shortened(self.summary, _SUMMARY_BYTES),
-            _shortened(self.trace, _TRACE_BYTES),
-        ]
-        head = _HEAD.pack(_PHASES.index(self.phase), *(len(text) for text in texts))
-        return head + b"".join(texts)
-
-    @classmethod
-    def decode(cls, data: bytes) -> Failure:
-        """From bytes that are not trusted; raises `ValueError` on anything malformed."""
-        try:
-            code, *lengths = _HEAD.unpack_from(data)
-        except struct.error as error:
-            raise ValueError(str(error)) from None
-        if code >= len(_PHASES) or _HEAD.size + sum(lengths) != len(data):
-            raise ValueError("lengths do not add up")
-        texts = []
-        position = _HEAD.size
-        for length in lengths:
-            texts.append(data[position : position + length].decode(errors="replace"))
-            position += length
-        return cls(_PHASES[code], *texts)
+        shortened = replace(
+            self,
+            error=_shortened(self.error, _NAME_BYTES),
+            summary=_shortened(self.summary, _TEXT_BYTES),
+            trace=_shortened(self.trace, _TEXT_BYTES),
+        )
+        return super(Failure, shortened).encode()
 
 
-def _shortened(text: str, limit: int) -> bytes:
+def _shortened(text: str, limit: int) -> str:
     data = text.encode(errors="replace")
-    if len(data) <= limit:
-        return data
-    half = limit // 2 - 8
-    return data[:half] + b"\n[...]\n" + data[-half:]
+    if len(data) > limit:
+        half = limit // 2 - 8
+        data = data[:half] + b"\n[...]\n" + data[-half:]
+    return data.decode(errors="replace")
