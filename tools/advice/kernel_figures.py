@@ -18,9 +18,6 @@ _NO_STALLS = ("stall_selected", "stall_not_selected")
 def kernel_figures(kernel: CollectedKernel, must_bytes: float) -> Iterator[tuple[str, float]]:
     """By name; `must_bytes` (0: not known) is what the whole call must move."""
     known = {name: value for name, value in kernel.metrics.items() if value is not None}
-    # Profiles made with another name for it hold the number of all instructions.
-    if known.get("spill_requests", -1.0) >= known.get("instructions", float("inf")):
-        del known["spill_requests"]
     yield from known.items()
     yield from _launch(known)
     yield from _busy(known)

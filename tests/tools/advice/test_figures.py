@@ -127,11 +127,6 @@ def test_scattered_local_loads_are_to_arrays() -> None:
     assert advise(known)[0].rule == "local_arrays"
 
 
-def test_a_count_of_all_instructions_is_no_count_of_spills() -> None:
-    assert "spill_requests" not in of(spill_requests=500.0, instructions=500.0)
-    assert of(spill_requests=0.0, instructions=500.0)["spill_requests"] == 0.0
-
-
 def test_tail_of_the_last_wave() -> None:
     assert of(waves=1.05)["tail_share"] == pytest.approx(0.475)
     assert of(waves=2.0)["tail_share"] == 0.0

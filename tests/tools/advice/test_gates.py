@@ -147,36 +147,43 @@ def test_nothing_is_said_of_tensor_cores_where_their_rate_is_not_known() -> None
     assert "no_tensor_cores" not in [advice.rule for advice in advise(planted)]
 
 
-def test_one_launch_is_not_told_to_be_fused() -> None:
-    late = {"launches": 1.0, "busy_us": 40.0, "busy_share": 0.4}
-    (one,), (many,) = advise(CALM | late), advise(CALM | late | {"launches": 4.0})
-    assert one.rule == many.rule == "launch_bound"
-    assert "fuse" in many.change and "fuse" not in one.change and "host" in one.change
+WORDS: dict[str, tuple[str, Figures, Figures, str, str]] = {
+    "one_launch": (
+        "launch_bound", {"busy_us": 40.0, "busy_share": 0.4}, {"launches": 4.0}, "host", "fuse",
+    ),
+    "a_rate_that_is_not_known": (
+        "library_time", {"library_share": 0.8, "product_share": 0.7}, {"product_rate": 0.5},
+        "libraries.", "50 % of the rate",
+    ),
+    "blocks_that_do_not_divide_among_the_sms": (
+        "uneven_work", {"grid": 198.0, "blocks_per_sm": 1.5, "waves": 0.75, "uneven_share": 0.25},
+        {"grid": 264.0, "blocks_per_sm": 2.0, "waves": 1.0},
+        "whole number of blocks", "more to do than others",
+    ),
+    "wide_loads_at_the_limit_of_dram": (
+        "dram_bound", GPU_CASES["dram_bound"][0],
+        {"bytes_per_load_request": 128.0, "sectors_per_load": 1.0},
+        "of the bandwidth, several independent loads", "16-byte",
+    ),
+    "wide_loads_of_only_what_must_move": (
+        "dram_rate", GPU_CASES["dram_rate"][0],
+        {"bytes_per_load_request": 128.0, "sectors_per_load": 4.0, "memory_weight": 0.1},
+        "before it uses the first", "16 bytes",
+    ),
+}  # fmt: skip
+"""By what is done already or does not hold: a rule, figures, what changes of them, and the words
+that are in its advice before that only, and after it only."""
 
 
-def test_a_rate_that_is_not_known_is_not_told() -> None:
-    library = CALM | {"library_share": 0.8, "product_share": 0.7}
-    (advice,) = advise(library)
-    assert advice.rule == "library_time"
-    assert "rate" not in advice.evidence
-    assert "rate" in advise(library | {"product_rate": 0.5})[0].evidence
-
-
-def test_blocks_that_do_not_divide_among_the_sms_are_not_called_unequal() -> None:
-    shared_out = CALM | {"grid": 198.0, "blocks_per_sm": 1.5, "waves": 0.75, "uneven_share": 0.25}
-    even = shared_out | {"grid": 264.0, "blocks_per_sm": 2.0, "waves": 1.0}
-    (by_count,), (by_work,) = advise(shared_out), advise(even)
-    assert by_count.rule == by_work.rule == "uneven_work"
-    assert "whole number of blocks" in by_count.change
-    assert "more to do than others" in by_work.evidence and "longest" in by_work.change
-
-
-def test_wide_loads_are_not_told_to_be_wider() -> None:
-    bound = CALM | GPU_CASES["dram_bound"][0]
-    narrow = bound | {"bytes_per_load_request": 128.0, "sectors_per_load": 1.0}
-    (wide,), (narrower,) = advise(bound), advise(narrow)
-    assert wide.rule == narrower.rule == "dram_bound"
-    assert "16-byte" in narrower.change and "16-byte" not in wide.change
+@pytest.mark.parametrize(("rule", "figures", "change", "said", "later"), WORDS.values(), ids=WORDS)
+def test_what_is_done_already_is_not_advised(
+    rule: str, figures: Figures, change: Figures, said: str, later: str
+) -> None:
+    before, after = advise(CALM | figures)[0], advise(CALM | figures | change)[0]
+    assert before.rule == after.rule == rule
+    words = [advice.evidence + advice.change for advice in (before, after)]
+    assert [said in text for text in words] == [True, False]
+    assert [later in text for text in words] == [False, True]
 
 
 def test_bulk_copies_are_not_told_to_be_wider() -> None:

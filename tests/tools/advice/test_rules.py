@@ -54,15 +54,6 @@ def test_the_figure_to_watch_has_a_unit() -> None:
     assert watched <= set(UNITS)
 
 
-def test_what_is_done_already_is_not_advised() -> None:
-    wide = CALM | GPU_CASES["dram_rate"][0]
-    narrow = wide | {"bytes_per_load_request": 128.0, "sectors_per_load": 4.0, "memory_weight": 0.1}
-    told = {name: advise(found)[0] for name, found in (("wide", wide), ("narrow", narrow))}
-    assert {advice.rule for advice in told.values()} == {"dram_rate"}
-    assert "16 bytes" in told["narrow"].change and "16 bytes" not in told["wide"].change
-    assert all("fewer bytes" not in advice.change for advice in told.values())
-
-
 def test_at_most_three_best_first() -> None:
     everything = CALM.copy()
     for planted, _ in GPU_CASES.values():
