@@ -80,6 +80,7 @@ def check(
     settings = settings_for(options, [resolve_device(device)])
     request = request_for(_source(Path(kernel)), load_problem(str(problem), suite), settings)
     with LocalExecutor(settings.device) as executor:
+        executor.prepare(backend=request.candidate.backend)
         return executor.evaluate(request)
 
 
@@ -171,7 +172,9 @@ def command(
             )
         else:
             asked = load_problem(problem, suite)
-            evaluation = executor.evaluate(request_for(_source(kernel), asked, settings))
+            request = request_for(_source(kernel), asked, settings)
+            executor.prepare(backend=request.candidate.backend)
+            evaluation = executor.evaluate(request)
             good = evaluation.status is Status.CORRECT
             if json_:
                 print(json.dumps(evaluation.model_dump(mode="json", by_alias=True)))

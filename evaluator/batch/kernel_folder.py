@@ -88,6 +88,9 @@ def judge_folder(
         for name in (PAGE, WHOLE):
             refuse_unwritable(report.results.with_name(name))
     journal = Journal(journal_path(report.results), executor)
+    _, path, problem = kernels[0]
+    backend = request(path, problem, settings).candidate.backend
+    executor.prepare(min(width, len(kernels)), backend)
 
     def outcomes(under: Settings) -> Iterator[tuple[NamedKernel, Outcome]]:
         found = judged(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Self
 
@@ -16,8 +14,8 @@ from problems.cache_folder import cache_folder
 
 
 class LocalExecutor:
-    """Implements `Executor` with one judge for each device, of which as many are started as there
-    are candidates at a time.
+    """Implements `Executor` with one judge for each device, started when it is first asked, or by
+    `prepare`.
 
     Several threads may call `evaluate`. CUDA candidates are built side by side, in processes that
     do without a device; a candidate that is built goes to whichever judge is free, and a device
@@ -45,31 +43,20 @@ class LocalExecutor:
         self._on_cpu = devices[0] == "cpu"
         ahead = 1 if self._on_cpu else builders_for(len(devices), executors)
         self._builders = Builders(builder, devices[0], folder, ahead)
-        self._counting = threading.Lock()
-        self._in_hand = 0
-        self._begun: set[Service] = set()
         self.width = 1 if self._on_cpu else ahead + 2 * len(devices)
         """Evaluations at a time that keep builders and devices busy."""
 
     def prepare(self, candidates: int = 1, backend: Backend = Backend.CUDA) -> None:
         """Start as many judges, and as many builders where candidates of this backend are built
-        ahead, unless they were started before."""
+        ahead."""
+        judges = [slot.judge for slot in self._slots][:candidates]
         ahead = backend is Backend.CUDA and not self._on_cpu
-        self._start(candidates, candidates if ahead else 0)
-
-    def _start(self, judges: int, builders: int) -> None:
-        wanted = [slot.judge for slot in self._slots][:judges] + self._builders.services[:builders]
-        with self._counting:
-            new = [service for service in wanted if service not in self._begun]
-            self._begun.update(new)
-        for service in new:
+        for service in judges + self._builders.services[: candidates if ahead else 0]:
             service.start()
 
     def check(self, request: ProblemRequest) -> None:
-        with self._one_more() as requests:
-            self._start(judges=requests, builders=0)
-            with self._slots.taken(request.reference) as slot:
-                slot.judge.ask(request.on(slot.device).model_dump_json().encode())
+        with self._slots.taken(request.reference) as slot:
+            slot.judge.ask(request.on(slot.device).model_dump_json().encode())
 
     def build_ahead(self, request: EvaluationRequest) -> None:
         if request.candidate.backend is not Backend.TRITON:
@@ -80,17 +67,14 @@ class LocalExecutor:
         `InfrastructureError` when our side breaks. `conditions` say `judged_on`: None where the
         candidate ran into a limit while it was built, and needed no device."""
         ahead = request.candidate.backend is Backend.CUDA and not self._on_cpu
-        with self._one_more() as candidates:
-            # While this one is built, its judge starts.
-            self._start(judges=candidates, builders=0)
-            built = self._builders.build(request) if ahead else None
-            if built is not None and built.refused is not None:
-                return built.refused
-            with self._slots.taken(request.reference) as slot:
-                question = request.on(slot.device).model_dump_json().encode()
-                answer = Evaluation.model_validate_json(slot.judge.ask(question))
-                if isinstance(kept := answer.conditions.get("problems_set_up"), int):
-                    slot.forget_all_but(kept)
+        built = self._builders.build(request) if ahead else None
+        if built is not None and built.refused is not None:
+            return built.refused
+        with self._slots.taken(request.reference) as slot:
+            question = request.on(slot.device).model_dump_json().encode()
+            answer = Evaluation.model_validate_json(slot.judge.ask(question))
+            if isinstance(kept := answer.conditions.get("problems_set_up"), int):
+                slot.forget_all_but(kept)
         update: dict[str, object] = {"conditions": answer.conditions | {"judged_on": slot.device}}
         if built is not None and answer.build is not None:
             again = answer.build.seconds
@@ -101,17 +85,6 @@ class LocalExecutor:
                 update={"build": built.seconds + answer.seconds.build}
             )
         return answer.model_copy(update=update)
-
-    @contextmanager
-    def _one_more(self) -> Iterator[int]:
-        with self._counting:
-            self._in_hand += 1
-            candidates = self._in_hand
-        try:
-            yield candidates
-        finally:
-            with self._counting:
-                self._in_hand -= 1
 
     def for_profiler(self) -> AbstractContextManager[str]:
         """The least busy of the devices, for a profiler, which takes the device's lock itself."""

@@ -96,6 +96,14 @@ def test_a_problem_set_up_elsewhere_does_not_keep_a_judge_idle(judge: Service) -
         assert first is not second
 
 
+def test_a_problem_goes_where_it_is_set_up_and_a_new_one_elsewhere(judge: Service) -> None:
+    slots = make(judge, 4)
+    found = [{work(slots, reference) for _ in range(3)} for reference in "abcd"]
+    assert [len(devices) for devices in found] == [1] * 4
+    assert len(set.union(*found)) == 4
+    assert [{work(slots, reference)} for reference in "abcd"] == found
+
+
 def test_so_many_problems_are_remembered_the_oldest_forgotten(judge: Service) -> None:
     slots = make(judge, 1)
     others = [f"other {number}" for number in range(MOST_PROBLEMS - 4)]

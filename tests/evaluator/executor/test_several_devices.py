@@ -103,13 +103,6 @@ def test_builders_are_started_for_what_is_built_ahead(lab: Lab) -> None:
     assert second.pid is not None
 
 
-def test_the_device_that_judges_is_in_the_question_and_in_the_record(lab: Lab) -> None:
-    verdicts = lab.judge(["judge meet all 4"] * 4)
-    assert all(entry["asked_for"] == entry["device"] for entry in lab.diary())
-    assert Counter(entry["device"] for entry in lab.diary()) == Counter(map(judged_on, verdicts))
-    assert all(verdict.conditions["threads"] == 1 for verdict in verdicts)
-
-
 def test_how_many_problems_a_judge_has_kept_is_known(lab: Lab) -> None:
     for reference in "abcdefgh":
         lab.judge(["judge come alone"], reference)
@@ -118,8 +111,12 @@ def test_how_many_problems_a_judge_has_kept_is_known(lab: Lab) -> None:
 
 def test_forty_candidates_keep_four_devices_busy(lab: Lab) -> None:
     lab.judge(["judge meet all 4"] * 4)  # all have started
-    lab.judge(["judge sleep 0.1"] * 40)
+    verdicts = lab.judge(["judge sleep 0.1"] * 40)
     entries = lab.diary()[4:]
+    assert all(entry["asked_for"] == entry["device"] for entry in entries)
+    assert Counter(entry["device"] for entry in entries) == Counter(map(judged_on, verdicts))
+    assert all(verdict.conditions["threads"] == 1 for verdict in verdicts)
+    assert lab.diary("build") == [], "what needs no compiler is not built ahead"
     assert len(entries) == 40
     for device in DEVICES:
         own = [entry for entry in entries if entry["device"] == device]
@@ -155,34 +152,11 @@ def test_builds_overlap_and_their_number_is_bounded(lab: Lab) -> None:
     assert overlapping(lab.diary("build")) == 2
 
 
-def test_a_slow_build_leaves_the_devices_to_others(lab: Lab) -> None:
-    slow = lab.begin("build await release", backend=Backend.CUDA)
-    lab.judge(["judge meet all 4"] * 4, backend=Backend.CUDA)
-    assert not slow.done()
-    lab.begin("judge come release").result()
-    slow.result()
-
-
 def test_what_is_refused_while_it_is_built_never_takes_a_device(lab: Lab) -> None:
     (refused,) = lab.judge(["build refuse"], backend=Backend.CUDA)
     assert refused == REFUSED
     lab.judge(["build sleep 0"], backend=Backend.CUDA)
     assert [entry["source"] for entry in lab.diary()] == ["build sleep 0"]
-
-
-def test_what_needs_no_compiler_is_not_built_ahead(lab: Lab) -> None:
-    lab.judge(["judge sleep 0"], backend=Backend.TRITON)
-    assert lab.diary("build") == []
-
-
-def test_one_after_the_other_goes_where_the_problem_is_set_up(lab: Lab) -> None:
-    order = [reference for _ in range(3) for reference in ("a", "b", "c", "d")]
-    devices: dict[str, set[str]] = {}
-    for reference in order:
-        (verdict,) = lab.judge(["judge sleep 0"], reference)
-        devices.setdefault(reference, set()).add(judged_on(verdict))
-    assert all(len(found) == 1 for found in devices.values())
-    assert len(set.union(*devices.values())) == 4, "problems spread over the devices"
 
 
 def test_four_builders_a_device_and_some_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:
