@@ -30,13 +30,6 @@ _STANDARD = frozenset(
 _OF_STD = re.compile(r"\bstd\s*::\s*(\w+)")
 _LIBRARY = re.compile(r"\busing\s+(?:namespace\s+)?std\b|\birange\b")
 _NUMBERS = re.compile(r"half|bfloat16|bf16|fp\d|f16|REDUCED", re.I)
-_LIBCUXX = re.compile(
-    r"(?<!\bat::)(?<!\bc10::)(?<!\btorch::)\bcuda\s*::|<cuda/|\bthread_scope"
-    r"|_scan_update\b|_(?:update|store)_async\b|\bsigned\s+char\b|\bint8_t\b|\bchar(?:16|32|8)_t\b"
-    r"|\bwchar_t\b|\b__int128"
-)
-"""NVIDIA's standard library, the functions of cooperative groups that take its atomics, and the
-integers that their own type traits don't know as such, for which they shuffle otherwise."""
 
 _FIRST_ERROR = re.compile(r"\berror: (.*)")
 _UNKNOWN_NAME = re.compile(
@@ -88,11 +81,7 @@ def lean_flags(text: str) -> tuple[str, ...]:
         flags.append("-DREFINERY_LEAN_LIBRARY")
     if not _NUMBERS.search(text):
         flags.append("-DREFINERY_LEAN_NUMBERS")
-        # NVIDIA's own switch: without it cub, thrust and cooperative groups bring these numbers
+        # NVIDIA's own switch: without it cub and thrust bring these numbers
         # along, and those of 8, 6 and 4 bits with them.
         flags.append("-DCCCL_DISABLE_FP16_SUPPORT")
-    if "cooperative_groups" in text and not _LIBCUXX.search(text):
-        # Also NVIDIA's: cooperative groups then do with type traits of their own. Kernels come out
-        # the same, but for integers of rare types; functions over libcu++'s atomics are missing.
-        flags.append("-D_CG_LIMIT_INCLUDED_DEPENDENCIES")
     return tuple(flags)
