@@ -12,6 +12,7 @@ from agent.record import figures
 from agent.record.run_files import RunFiles
 from agent.resolution import Resolution
 from evaluator.command.command_line import Line, print_lines
+from evaluator.command.option import option_name
 from problems.problem import Problem
 
 FEEDBACK_TOKENS = 30_000
@@ -33,28 +34,24 @@ class Plan:
 
     @property
     def prompt_tokens(self) -> int:
-        """Estimated, of `prompt`."""
         return self.prompt.ledger.total
 
 
 def plan(resolution: Resolution) -> Plan:
     """Work out the plan. Raises `UsageError` where the run itself would."""
-    from agent.job import check_isolation, check_prompts, check_spending
+    from agent.job import check_judging, check_spending
     from agent.loop.drive import hardware_of
     from agent.loop.judging import place_of
-    from agent.prompt.prompt import Frame, first_prompt
-    from agent.prompt.templates import load_templates
+    from agent.prompt.prompt import Frame, render_prompt
     from problems.sizes import SizeClass
 
     config, problems = resolution.config, resolution.problems
     check_spending(config)
-    check_isolation(config)
-    check_prompts(resolution)
+    check_judging(config)
     reference = problems[0].reference(SizeClass.of(config.first_device))
     hardware = hardware_of(config, place_of(config))
     hidden = problems[0].has_hidden_sizes
-    templates = load_templates(config.prompts, config.prompts_hash)
-    prompt = first_prompt(config, Frame(reference, hardware, hidden, templates))
+    prompt = render_prompt(config, Frame(reference, hardware, hidden), turn=0)
     return Plan(
         config=config,
         problems=problems,
@@ -86,7 +83,6 @@ def _most_usd(config: RunConfig, problems: int, prompt_tokens: int) -> float | N
 
 
 def show_plan(resolution: Resolution, *, as_json: bool) -> None:
-    """Print the plan on stdout: it is what was asked for."""
     found = plan(resolution)
     if as_json:
         print(json.dumps(plan_json(found)))
@@ -136,8 +132,10 @@ def plan_lines(found: Plan, notes: tuple[str, ...] = ()) -> Iterator[Line]:
     yield "", f"  {_cost(found)}"
     if found.recorded:
         yield "", f"  {found.recorded} turns are recorded already and are not done again"
-    for limit, text in _limits(found.config):
-        yield "", f"  {limit} {text} a problem, looked at between calls"
+    for name in ("budget_usd", "budget_tokens", "budget_seconds"):
+        if (limit := getattr(found.config, name)) is not None:
+            option = option_name(RunConfig, name)
+            yield "", f"  {option} {limit:,} a problem, looked at between calls"
     for note in notes:
         yield "yellow", f"note: {note}"
     if found.config.model == figures.TUNER:
@@ -151,12 +149,3 @@ def _cost(found: Plan) -> str:
     if found.most_usd == 0:
         return "free"
     return f"at most ${found.most_usd:,.2f}, if every prompt and answer were as long as can be"
-
-
-def _limits(config: RunConfig) -> Iterator[tuple[str, str]]:
-    if config.budget_usd is not None:
-        yield "--budget-usd", f"${config.budget_usd:g}"
-    if config.budget_tokens is not None:
-        yield "--budget-tokens", f"{config.budget_tokens:,}"
-    if config.budget_seconds is not None:
-        yield "--budget-seconds", f"{config.budget_seconds:g}"

@@ -16,6 +16,7 @@ from agent.record.store import open_store
 from agent.resolution import Resolution
 from agent.view.display import Mode, open_display
 from evaluator.command.command_line import INTERRUPTED
+from problems.errors import UsageError
 
 FIRST = "interrupted: finishing what is in flight and saving; Ctrl-C again ends at once"
 
@@ -52,50 +53,31 @@ def check_spending(config: RunConfig) -> None:
     """Raise `UsageError` where the model can't be asked, or a limit in dollars can't be kept."""
     from agent.llm.check import check_model
     from agent.llm.pricing import most_it_can_cost
-    from agent.loop.problem_turns import refuse_unpriced
 
     check_model(config.model, config.model_args, temperature=config.temperature)
-    if config.budget_usd is not None:
-        price = most_it_can_cost(config.model, 1, 1, 1, config.model_args)
-        refuse_unpriced(config, price_known=price is not None)
-
-
-def check_isolation(config: RunConfig) -> None:
-    """Raise `UsageError` where strict isolation is asked for and not to be had on this machine;
-    those of a cluster look for themselves, at their first candidate."""
-    if config.isolation == "strict" and config.executor == "local":
-        from evaluator.walls.survey import insist
-
-        insist()
-
-
-def check_prompts(resolution: Resolution) -> None:
-    """Raise `UsageError` where a template of the user's own can't be rendered."""
-    from agent.prompt.prompt import Frame, Hardware, render_prompt
-    from agent.prompt.section import Section
-    from agent.prompt.templates import load_templates
-    from agent.record.rival import Rival
-
-    config, problem = resolution.config, resolution.problems[0]
-    if config.prompts is not None:
-        templates = load_templates(config.prompts, config.prompts_hash)
-        rival = Rival(eager_us=2.0, compile_us=1.0, bound_us=0.5)
-        frame = Frame(
-            problem.source, Hardware("a device"), problem.has_hidden_sizes, templates, rival
+    if config.budget_usd is None or config.allow_unpriced:
+        return
+    if most_it_can_cost(config.model, 1, 1, 1, config.model_args) is None:
+        raise UsageError(
+            f"--budget-usd needs a known price and {config.model} has none; add --allow-unpriced"
+            " to run without that limit being kept, or limit --budget-tokens instead"
         )
-        render_prompt(config, frame, 0, [Section("Feedback", "as it comes")])
 
 
 def check_judging(config: RunConfig) -> None:
-    """Raise `UsageError` where kernels can't be judged as asked, as far as a look can tell."""
-    from agent.loop.drive import hardware_of
-
-    if config.executor == "local":
-        hardware_of(config)
-    else:
+    """Raise `UsageError` where kernels can't be judged as asked, as far as a look can tell. The
+    machines of a cluster look for strict isolation themselves, at their first candidate."""
+    if config.executor == "ray":
         from evaluator.executor.ray import refuse_unusable
 
         refuse_unusable(config.ray_address)
+        return
+    from agent.loop.drive import hardware_of
+    from evaluator.walls.survey import insist
+
+    if config.isolation == "strict":
+        insist()
+    hardware_of(config)
 
 
 def run_job(resolution: Resolution, mode: Mode = "none", *, redo: bool = False) -> RunResult:
@@ -110,8 +92,6 @@ def run_job(resolution: Resolution, mode: Mode = "none", *, redo: bool = False) 
 
     config, stop = resolution.config, threading.Event()
     check_spending(config)
-    check_isolation(config)
-    check_prompts(resolution)
     check_judging(config)
     fork = Fork.parse(config.fork) if config.fork is not None else None
     if fork is not None:

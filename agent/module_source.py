@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import ast
 import inspect
-import io
 import math
 import textwrap
-import tokenize
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -39,27 +37,17 @@ def problem_source(
             f"optimize({kind.__name__}(...)) needs inputs=: a function like KernelBench's"
             " get_inputs, or a list of example tensors or shapes"
         )
-    tree, text = _file_of(kind)
-    parts = _needed(kind, tree, text)
-    parts[-1] = _renamed(parts[-1], kind.__name__, training=bool(getattr(module, "training", True)))
-    return (
-        "\n\n\n".join(
-            [
-                "\n".join(_imports(tree, kind)),
-                *parts,
-                _inputs_source(inputs),
-                _init_source(kind, init_inputs),
-            ]
-        )
-        + "\n"
-    )
+    tree = _file_of(kind)
+    parts = ["\n".join(_imports(tree, kind))]
+    for node in _needed(kind, tree):
+        parts.append(ast.unparse(_as_model(node, kind, bool(getattr(module, "training", True)))))
+    return "\n\n\n".join([*parts, _inputs_source(inputs), _init_source(kind, init_inputs)]) + "\n"
 
 
-def _file_of(kind: type) -> tuple[ast.Module, str]:
+def _file_of(kind: type) -> ast.Module:
     try:
         file = inspect.getsourcefile(kind)
-        text = inspect.getsource(inspect.getmodule(kind) or kind) if file else ""
-        tree = ast.parse(text)
+        tree = ast.parse(inspect.getsource(inspect.getmodule(kind) or kind) if file else "")
     except (OSError, TypeError, SyntaxError) as error:
         raise UsageError(
             f"the source of {kind.__name__} can't be read ({error}); write a file in KernelBench's"
@@ -70,15 +58,12 @@ def _file_of(kind: type) -> tuple[ast.Module, str]:
             f"{kind.__name__} is not defined at the top of a file; move it there, or write a file"
             " in KernelBench's format"
         )
-    return tree, text
+    return tree
 
 
-def _needed(kind: type, tree: ast.Module, text: str) -> list[str]:
-    """Source of every definition that the class uses, directly or not; the class itself is last."""
-    defined: dict[str, ast.stmt] = {}
-    for node in tree.body:
-        for name in _binds(node):
-            defined[name] = node
+def _needed(kind: type, tree: ast.Module) -> list[ast.stmt]:
+    """Every definition that the class uses, directly or not; the class itself is last."""
+    defined = {name: node for node in tree.body for name in _binds(node)}
     wanted, queue = {kind.__name__}, [kind.__name__]
     while queue:
         for inner in ast.walk(defined[queue.pop()]):
@@ -86,32 +71,22 @@ def _needed(kind: type, tree: ast.Module, text: str) -> list[str]:
             if used in defined and used not in wanted:
                 wanted.add(used)
                 queue.append(used)
-    nodes = {id(defined[name]): defined[name] for name in wanted}
-    last = id(defined[kind.__name__])
-    order = sorted(nodes.values(), key=lambda node: (id(node) == last, node.lineno))
-    return [_segment(text, node) for node in order]
+    last = defined[kind.__name__]
+    nodes = {defined[name] for name in wanted}
+    return sorted(nodes, key=lambda node: (node is last, node.lineno))
 
 
 def _binds(node: ast.stmt) -> list[str]:
     match node:
         case ast.ClassDef() | ast.FunctionDef():
             return [node.name]
-        case ast.Assign():
-            return [name.id for target in node.targets for name in _names(target)]
+        case ast.Assign(targets=targets):
+            inner = (part for target in targets for part in ast.walk(target))
+            return [part.id for part in inner if isinstance(part, ast.Name)]
         case ast.AnnAssign(target=ast.Name(id=name)):
             return [name]
         case _:
             return []
-
-
-def _names(target: ast.expr) -> list[ast.Name]:
-    return [node for node in ast.walk(target) if isinstance(node, ast.Name)]
-
-
-def _segment(text: str, node: ast.stmt) -> str:
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
-    return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
 
 
 def _imports(tree: ast.Module, kind: type) -> list[str]:
@@ -127,30 +102,17 @@ def _imports(tree: ast.Module, kind: type) -> list[str]:
     return lines if "import torch" in lines else [*lines, "import torch"]
 
 
-def _renamed(source: str, name: str, *, training: bool) -> str:
-    """The class under the name `Model`; put into eval mode where the instance is."""
-    tokens = []
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        own = token.type == tokenize.NAME and token.string == name
-        tokens.append(token._replace(string="Model") if own and name != "Model" else token)
-    lines = _replaced(source, tokens).splitlines()
-    if not training:
-        node = ast.parse("\n".join(lines)).body[0]
-        assert isinstance(node, ast.ClassDef)
+def _as_model(node: ast.stmt, kind: type, training: bool) -> ast.stmt:
+    """`node` with the class called `Model`, which is put into eval mode where the instance is."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name) and inner.id == kind.__name__:
+            inner.id = "Model"
+    if isinstance(node, ast.ClassDef) and node.name == kind.__name__:
+        node.name = "Model"
         for method in node.body:
-            if isinstance(method, ast.FunctionDef) and method.name == "__init__":
-                indent = " " * method.body[0].col_offset
-                lines.insert(method.end_lineno or len(lines), f"{indent}self.eval()")
-    return "\n".join(lines)
-
-
-def _replaced(source: str, tokens: list[tokenize.TokenInfo]) -> str:
-    lines = source.splitlines()
-    for token in reversed(tokens):
-        (row, start), (_, end) = token.start, token.end
-        if token.type == tokenize.NAME and lines[row - 1][start:end] != token.string:
-            lines[row - 1] = lines[row - 1][:start] + token.string + lines[row - 1][end:]
-    return "\n".join(lines)
+            if not training and isinstance(method, ast.FunctionDef) and method.name == "__init__":
+                method.body += ast.parse("self.eval()").body
+    return node
 
 
 def _inputs_source(inputs: InputSpec) -> str:
@@ -158,8 +120,7 @@ def _inputs_source(inputs: InputSpec) -> str:
         made = ", ".join(_input(item) for item in inputs)
         return f"def get_inputs():\n    return [{made}]"
     try:
-        source = textwrap.dedent(inspect.getsource(inputs))
-        node = ast.parse(source).body[0]
+        node = ast.parse(textwrap.dedent(inspect.getsource(inputs))).body[0]
     except (OSError, TypeError, SyntaxError):
         node = None
     if not isinstance(node, ast.FunctionDef) or node.args.args:
@@ -170,13 +131,10 @@ def _inputs_source(inputs: InputSpec) -> str:
         raise UsageError(
             f"the function given as inputs= uses {sorted(free)[0]}; only torch and math can be used"
         )
-    body = _renamed_function(source, node)
-    return f"import math\n\n\n{body}" if "math" in source else body
-
-
-def _renamed_function(source: str, node: ast.FunctionDef) -> str:
-    lines = source.splitlines()[node.lineno - 1 :]
-    return "\n".join([lines[0].replace(node.name, "get_inputs", 1), *lines[1:]])
+    node.name = "get_inputs"
+    return (
+        f"import math\n\n\n{ast.unparse(node)}" if "math" in outside.globals else ast.unparse(node)
+    )
 
 
 def _input(item: Any) -> str:

@@ -12,7 +12,6 @@ from agent.config.identity import run_name
 from agent.config.options import RunOptions
 from agent.config.run_config import RunConfig, Strategy
 from agent.config.schedule import schedule_of
-from agent.prompt.templates import load_templates
 from evaluator.baseline import baselines_on
 from evaluator.builder.toolchain import cxx_compiler, nvcc_compiler
 from evaluator.command.option import option_name
@@ -46,16 +45,16 @@ def resolve(options: RunOptions) -> Resolution:
     if options.ray_address is not None and options.executor != "ray":
         raise UsageError("--ray-address is for --executor ray; add that, or leave the address out")
     devices, backend = choose_devices(options)
+    settings = RunConfig.model_fields
     config = RunConfig.model_validate(
         {
-            **_settings(options),
+            **{key: value for key, value in options.given().items() if key in settings},
             **_policy(options, notes, devices[0]),
             "problems": tuple(problem.id for problem in problems),
             "device": ",".join(devices),
             "backend": backend,
             "rival": _rival(options, devices[0]),
             "output": options.output or RUNS,
-            "prompts_hash": load_templates(options.prompts, options.prompts_hash).digest,
         }
     )
     if options.workers is None:
@@ -141,12 +140,6 @@ def _backend_for(device: str, asked: str) -> Backend:
             " machine that has one"
         )
     return backend
-
-
-def _settings(options: RunOptions) -> dict[str, object]:
-    """Everything whose meaning is the same before and after; the rest is resolved."""
-    given = options.given()
-    return {key: value for key, value in given.items() if key in RunConfig.model_fields}
 
 
 def _policy(options: RunOptions, notes: list[str], device: str) -> dict[str, object]:

@@ -34,7 +34,6 @@ def show(
     prompt: Annotated[bool, Option("--prompt", help="Each turn's prompt too.")] = False,
     answer: Annotated[bool, Option("--answer", help="Each turn's whole answer too.")] = False,
     no_diff: Annotated[bool, Option("--no-diff", help="No diffs between kernels.")] = False,
-    no_pager: Annotated[bool, Option("--no-pager", help="No $PAGER on a terminal.")] = False,
 ) -> None:
     """Print a run turn by turn: what each kernel came to, what the next prompt may say of it, what
     it cost, and what changed."""
@@ -89,7 +88,7 @@ def show(
                 answer=answer,
                 diff=not no_diff,
             )
-    print_lines(lines, pager=not no_pager)
+    print_lines(lines)
 
 
 def _config(files: RunFiles) -> RunConfig | None:
@@ -125,13 +124,8 @@ def _heading(folder: Path, first: TurnRecord, config: RunConfig | None) -> Itera
 
     # The turns that a fork took over were made under other settings.
     made = config or first
-    budget = f", {config.budget} calls a problem" if config is not None else ""
-    temperature = "" if made.temperature is None else f" at temperature {made.temperature:g}"
-    yield (
-        "bold",
-        f"{folder}: {made.strategy} {made.feedback}, {made.model}{temperature},"
-        f" {made.backend} on {first.device}, {made.precision}{budget}",
-    )
+    budget = None if config is None else config.budget
+    yield "bold", figures.heading(folder, made, first.device, budget)
     if config is not None and config.fork is not None:
         then = f"{first.strategy} {first.feedback}, {first.model}"
         yield "", f"{Fork.parse(config.fork).words} ({then})."

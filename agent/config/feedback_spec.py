@@ -129,7 +129,6 @@ def _parsed(part: str, whole: str) -> _Item:
 
 
 def _covers(one: _Item, other: _Item) -> bool:
-    """Whether an item makes another one superfluous."""
     same = one.control is other.control
     return same and one.component is not other.component and other.component in one.includes
 

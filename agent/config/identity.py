@@ -22,11 +22,9 @@ MAY_CHANGE = frozenset(
         "budget_seconds",
         "allow_unpriced",
         "confirm",
-        "prompts",
     }
 )
-"""Settings that decide how far and how fast a run goes, not what its turns are; and where the
-user's templates lie, of which `prompts_hash` says what they are."""
+"""Settings that decide how far and how fast a run goes, not what its turns are."""
 
 
 def identity(config: RunConfig) -> dict[str, object]:

@@ -100,8 +100,6 @@ class RunOptions(RunSettings):
             default="runs/NAME, the name made from the settings",
         ),
     ] = None
-    prompts_hash: str | None = None
-    """Of a saved configuration; no option of its own."""
 
     def given(self) -> dict[str, object]:
         return {key: value for key, value in self if key in self.model_fields_set}

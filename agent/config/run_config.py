@@ -79,10 +79,6 @@ class RunSettings(JudgeOptions):
             repeats=True,
         ),
     ] = Field(default_factory=dict)
-    prompts: Annotated[
-        Path | None,
-        CommandOption("A folder with prompt templates that replace those of the same name.", "DIR"),
-    ] = None
     fork: Annotated[
         str | None,
         CommandOption(
@@ -185,9 +181,6 @@ class RunConfig(RunSettings):
     what a run is, only the kind."""
     workers: int = Field(default=1, ge=1)
     output: Path
-    """The run directory."""
-    prompts_hash: str = ""
-    """Digest of the user's own templates; empty without any."""
 
     @property
     def shown_feedback(self) -> FeedbackSpec:

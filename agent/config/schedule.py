@@ -30,7 +30,6 @@ class Schedule:
 
     @property
     def turns(self) -> int:
-        """The most turns that one sample has."""
         return 1 + len(range(self.drafts, self.budget, self.refined))
 
     def place(self, call: int, kept: Sequence[int]) -> Place:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import threading
+from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
@@ -110,7 +111,7 @@ def _check_catalogue(library: Any, model: str, name: str, prefix: str, args: Arg
     if name in listed or name.startswith("ft:"):
         return
     raise UsageError(
-        f"LiteLLM {_version()} does not list {name!r} for {prefix};"
+        f"LiteLLM {version('litellm')} does not list {name!r} for {prefix};"
         f" {_nearest(name, listed, f'{prefix}/')}if it exists all the same, state its prices:"
         f" --model-args {INPUT_PRICE}=... --model-args {OUTPUT_PRICE}=..."
     )
@@ -161,9 +162,3 @@ def _check_parameters(
 def _nearest(name: str, names: Any, prefix: str = "") -> str:
     near = difflib.get_close_matches(name, list(names), 1)
     return f"did you mean {prefix}{near[0]}? " if near else ""
-
-
-def _version() -> str:
-    from importlib.metadata import version
-
-    return version("litellm")

@@ -158,8 +158,7 @@ class LiteLLMClient:
             given_up = f"would have to wait {delay_s:.0f} s more after {spent_s:.0f} s"
         if given_up:
             raise ModelUnavailableError(
-                f"{request.model}: {given_up}; the last failure: {failure.reason}",
-                attempts=attempt,
+                f"{request.model}: {given_up}; the last failure: {failure.reason}"
             )
         tell(f"{failure.reason}; {request.model} is asked again in {delay_s:.0f} s")
         if self._sleep(delay_s):

@@ -38,11 +38,6 @@ class ModelError(InfrastructureError):
 class ModelUnavailableError(ModelError):
     """The provider kept failing, or asked to wait longer than we do. Trying later may help."""
 
-    def __init__(self, message: str, *, attempts: int = 1) -> None:
-        super().__init__(message)
-        self.attempts = attempts
-        """Requests that were sent."""
-
 
 class ModelRefusedError(ModelError, UsageError):
     """The provider refused the request for good, and will refuse the next one too.

@@ -15,8 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from agent.record.completion import Usage
 from problems.errors import UsageError
 
-Key = tuple[str, int, int]
-
 
 class RecordedAnswer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
@@ -32,17 +30,13 @@ class RecordedAnswer(BaseModel):
     usage: Usage = Field(default_factory=Usage)
     """As it was billed then."""
 
-    @property
-    def key(self) -> Key:
-        return self.problem, self.sample, self.turn
-
 
 class Recording:
     """Recorded answers by (problem, sample, turn)."""
 
     def __init__(self, path: Path, answers: Iterable[RecordedAnswer]) -> None:
         self.path = path
-        self.answers: dict[Key, RecordedAnswer] = {answer.key: answer for answer in answers}
+        self.answers = {(each.problem, each.sample, each.turn): each for each in answers}
 
     def missing(self, problem: str, sample: int, turn: int) -> str:
         """One line about an answer that isn't here: what there is instead."""
@@ -71,11 +65,6 @@ def load_recording(path: Path) -> Recording:
             " a .jsonl recording"
         )
     return Recording(path, _from_lines(path))
-
-
-def save_recording(path: Path, answers: Iterable[RecordedAnswer]) -> None:
-    lines = (a.model_dump_json() for a in sorted(answers, key=lambda answer: answer.key))
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def _from_run(path: Path) -> Iterator[RecordedAnswer]:

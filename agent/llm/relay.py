@@ -10,14 +10,12 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from agent.llm.failure import ModelInterruptedError, ModelRefusedError, ModelUnavailableError
 from agent.record.completion import (
     Completion,
     CompletionRequest,
-    Message,
     ModelClient,
     Tell,
     Usage,
@@ -68,7 +66,7 @@ class RelayClient:
         stem = self._folder / f"{request.problem}-{request.sample}-{request.turn}"
         prompt_path = stem.with_name(f"{stem.name}.prompt.md")
         answer_path = stem.with_name(f"{stem.name}.answer.md")
-        prompt = _as_text(request.messages)
+        prompt = "\n\n".join(message.content for message in request.messages)
         if not prompt_path.exists() or prompt_path.read_bytes() != prompt.encode():
             if answer_path.exists():
                 raise ModelRefusedError(
@@ -116,10 +114,3 @@ def _size_and_time(path: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return found.st_size, found.st_mtime_ns
-
-
-def _as_text(messages: Sequence[Message]) -> str:
-    """A lone user message as it is; several under headings."""
-    if len(messages) == 1:
-        return messages[0].content
-    return "\n\n".join(f"<!-- {message.role} -->\n{message.content}" for message in messages)

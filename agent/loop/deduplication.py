@@ -38,10 +38,6 @@ class Deduplication:
                 self._in_hand.discard((problem, kernel))
                 self._changed.notify_all()
 
-    def knows(self, problem: str, kernel: str, work: Work) -> bool:
-        """Whether `earlier` would find a turn."""
-        return (kernel, work) in self._of(problem)
-
     def earlier(self, problem: str, kernel: str, work: Work) -> tuple[TurnKey, Turn] | None:
         """The turn whose evaluation (`Work.JUDGE`) or profile holds for this kernel too."""
         key = self._of(problem).get((kernel, work))
@@ -54,7 +50,6 @@ class Deduplication:
         return next(((key, turn) for turn in turns if key_of(turn) == key), None)
 
     def learn(self, key: TurnKey, turn: Turn) -> None:
-        """Note the outcome of a turn, for later turns with the same kernel."""
         first = self._of(key.problem)
         with self._changed:
             _learn(first, key, turn)

@@ -13,7 +13,6 @@ from agent.loop.judging import Profiler
 from agent.loop.problem_setup import ProblemCheck, RivalMeasurement
 from agent.loop.problem_turns import Ledger, ProblemTurns
 from agent.prompt.prompt import Hardware
-from agent.prompt.templates import Templates
 from agent.record.completion import ModelClient
 from agent.record.events import Watch
 from agent.record.store import RunStore
@@ -30,8 +29,6 @@ class Deps:
     config: RunConfig
     problem: Problem
     hardware: Hardware
-    """For the prompt."""
-    templates: Templates
     device_name: str
     """For records of turns that no device has judged."""
     client: ModelClient

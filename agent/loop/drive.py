@@ -18,9 +18,8 @@ from agent.loop.problem_run import ProblemRun
 from agent.loop.problem_setup import ProblemCheck, RivalMeasurement
 from agent.loop.problem_turns import Ledger, ProblemTurns
 from agent.prompt.prompt import Hardware
-from agent.prompt.templates import load_templates
 from agent.record.completion import ModelClient
-from agent.record.events import Event, Unwatched, Watch
+from agent.record.events import Display, Event, Watch
 from agent.record.result import RunResult, Stop, charge_for, charge_for_wasted
 from agent.record.store import RunStore
 from agent.record.turn_log import TurnKey
@@ -65,9 +64,8 @@ def drive(
     device_name = place.device_name if place else describe(config.first_device).name
     refuse_other_device(store, device_name)
     hardware = hardware_of(config, place)
-    templates = load_templates(config.prompts, config.prompts_hash)
     stop = stop or threading.Event()
-    one_at_a_time = _OneAtATime(watch or Unwatched())
+    one_at_a_time = _OneAtATime(watch or Display())
     ledger, deduplication = _ledger(problems, store), Deduplication(store)
     changed = threading.Condition()
     machine = Machine(first_wait_s, profiles=config.shown_feedback.needs_profile)
@@ -77,7 +75,6 @@ def drive(
                 config=config,
                 problem=problem,
                 hardware=hardware,
-                templates=templates,
                 device_name=device_name,
                 client=client,
                 executor=executor,

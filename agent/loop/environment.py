@@ -8,9 +8,10 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
-from agent.prompt.section import limits_as_facts
+from agent.prompt.section import LIMITS
 from agent.record.result import ProblemResult
 from agent.record.store import RunStore
 from problems.errors import UsageError
@@ -58,7 +59,7 @@ def record_environment(store: RunStore, device_name: str, executor: str) -> None
             "python": platform.python_version(),
             "system": f"{platform.system()} {platform.release()} {platform.machine()}",
             "packages": {name: version for name in PACKAGES if (version := _version(name))},
-            "prompt_limits": limits_as_facts(),
+            "prompt_limits": asdict(LIMITS),
         }
     )
 

@@ -78,8 +78,6 @@ class Machine:
     """
 
     def __init__(self, first_wait_s: float, *, profiles: bool) -> None:
-        """`first_wait_s`: before an evaluation is tried again. `profiles`: correct kernels are
-        profiled."""
         self._first_wait_s = first_wait_s
         self._profiles = profiles
         self._lock = threading.Lock()

@@ -14,10 +14,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar
 
 from agent.config.feedback_spec import Component, Control
+from agent.config.schedule import call_seed
 from agent.llm.failure import ModelError
 from agent.loop.deps import Deps
-from agent.loop.proposal import memory_before, new_turn, request_of
 from agent.prompt.answer import AnswerSoFar, extract
+from agent.prompt.feedback import Memory, remember, sections
+from agent.prompt.prompt import Frame, render_prompt
+from agent.prompt.shuffled import choose
+from agent.record.completion import CompletionRequest, Message
 from agent.record.durable import StoreError
 from agent.record.events import (
     Evaluated,
@@ -28,7 +32,8 @@ from agent.record.events import (
     Waiting,
 )
 from agent.record.result import Spent, charge_for, charge_for_wasted
-from agent.record.turn import PendingTurn, Stage, Turn, TurnRecord, TurnSeconds, Work
+from agent.record.store import request_hash
+from agent.record.turn import PendingTurn, Turn, TurnRecord, TurnSeconds, Work
 from agent.record.turn_log import TurnKey, key_of
 from evaluator.errors import InfrastructureError, IsolationError, UnusableReferenceError
 from evaluator.evaluation import Candidate, Evaluation, EvaluationRequest, Seconds, Status
@@ -79,17 +84,60 @@ def propose(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
             deps.check.run()
             deps.rival.get()
     deps.watch.notice(TurnStarted(*key, deps.turns.call_of(key)))
-    turn = turn or store.journal(key, new_turn(deps, key))
+    turn = turn or store.journal(key, _new_turn(deps, key))
     if not store.has_completion(turn.completion):
         turn = _answered(deps, key, turn)
-    answer = store.completion(turn.completion).completion
-    deps.watch.notice(ModelAnswered(*key, answer.usage, answer.seconds, answer.finish_reason))
+    deps.watch.notice(ModelAnswered(*key))
     return {"turn": turn}
 
 
+def _new_turn(deps: Deps, key: TurnKey) -> PendingTurn:
+    config, store = deps.config, deps.store
+    memory, shown = _memory_before(deps, key), config.shown_feedback
+    shuffled = choose(config, store.log, key, memory.base) if memory.base else None
+    other = shuffled[1] if shuffled else None
+    feedback = tuple(sections(shown, memory, store.kernel, other, deps.rival.get()))
+    frame = Frame(
+        reference=deps.reference,
+        hardware=deps.hardware,
+        hidden_sizes=deps.problem.has_hidden_sizes,
+        rival=deps.rival.get(),
+    )
+    spent = store.log.progress(key.problem).spent
+    refined = memory.base if Component.KERNEL in shown else None
+    works = refined is not None and refined.is_correct
+    prompt = render_prompt(config, frame, key.turn, feedback, spent, shows_answer=works)
+    return PendingTurn(
+        prompt=store.save_prompt(prompt.text),
+        completion=request_hash(_model_request(deps, key, prompt.text)),
+        parent=refined.candidate if refined else None,
+        prompt_ledger=prompt.ledger,
+        shuffled_with=shuffled[0] if shuffled else None,
+    )
+
+
+def _memory_before(deps: Deps, key: TurnKey) -> Memory:
+    """What the prompt of a turn was, or is, built from: the turns of its sample before it."""
+    turns = deps.store.log.of(key.problem, key.sample)
+    return remember(deps.config, [turn for turn in turns if turn.turn < key.turn])
+
+
+def _model_request(deps: Deps, key: TurnKey, prompt: str) -> CompletionRequest:
+    config = deps.config
+    return CompletionRequest(
+        model=config.model,
+        messages=(Message(role="user", content=prompt),),
+        temperature=config.temperature,
+        seed=call_seed(config, deps.turns.call_of(key)),
+        arguments=config.model_args,
+        problem=key.problem,
+        sample=key.sample,
+        turn=key.turn,
+    )
+
+
 def _answered(deps: Deps, key: TurnKey, turn: PendingTurn) -> PendingTurn:
-    """Ask the model, and charge what it billed."""
-    request = request_of(deps, key, deps.store.prompt(turn.prompt))
+    request = _model_request(deps, key, deps.store.prompt(turn.prompt))
     try:
         with deps.store.in_flight(key, turn, Work.MODEL) as turn:
             answer = deps.client.complete(
@@ -112,7 +160,7 @@ def _answered(deps: Deps, key: TurnKey, turn: PendingTurn) -> PendingTurn:
 def _build_ahead(deps: Deps, key: TurnKey, source: str) -> None:
     """Begin to build a kernel while the answer still streams; only the cache keeps it."""
     candidate = Candidate(source=source, backend=deps.config.backend)
-    if not deps.deduplication.knows(key.problem, candidate.hash, Work.JUDGE):
+    if deps.deduplication.earlier(key.problem, candidate.hash, Work.JUDGE) is None:
         request = EvaluationRequest.of(deps.problem, deps.settings, candidate=candidate)
         deps.executor.build_ahead(request)
 
@@ -143,7 +191,6 @@ def execute(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
 def _judged(
     runtime: Runtime[Deps], key: TurnKey, candidate: Candidate, turn: PendingTurn
 ) -> PendingTurn:
-    """Have a kernel judged, or take over the evaluation of an identical one."""
     deps = runtime.context
     with deps.store.in_flight(key, turn, Work.JUDGE) as turn:
         if found := deps.deduplication.earlier(key.problem, candidate.hash, Work.JUDGE):
@@ -177,18 +224,17 @@ def profile(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
     deps, key, turn = runtime.context, state["key"], _turn(state)
     kernel = turn.candidate
     assert kernel is not None
-    if turn.stage < Stage.PROFILED:
+    if not turn.is_profiled:
         with deps.deduplication.alone(key.problem, kernel):
             turn = _profiled(deps, key, turn)
     deps.deduplication.learn(key, turn)
     if turn.profile is not None:
         deps.store.save_profile(kernel, turn.profile)
-    deps.watch.notice(Profiled(*key, turn.profile, turn.profile_error))
+    deps.watch.notice(Profiled(*key, turn.profile_error))
     return {"turn": turn}
 
 
 def _profiled(deps: Deps, key: TurnKey, turn: PendingTurn) -> PendingTurn:
-    """Profile a kernel, or take over the profile of an identical one."""
     verdict, kernel = turn.evaluation, turn.candidate
     assert verdict is not None and kernel is not None
     began, error = deps.clock(), ""
@@ -223,12 +269,10 @@ def decide(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
 
 
 def after_execute(state: TurnState) -> Literal["profile", "decide"]:
-    """Only a correct kernel is profiled."""
     return "profile" if _turn(state).is_correct else "decide"
 
 
 def after_decide(state: TurnState) -> Literal["propose", "end"]:
-    """Another turn, where one is ready and the budget lets it begin."""
     return "end" if state["ended"] else "propose"
 
 
@@ -310,7 +354,7 @@ def _advice_scores(deps: Deps, key: TurnKey, turn: PendingTurn) -> tuple[AdviceS
     advised = deps.config.shown_feedback.control_of(Component.ADVICE) is Control.REAL
     if not advised or turn.profile is None:
         return ()
-    base = memory_before(deps, key).base
+    base = _memory_before(deps, key).base
     if base is None or base.profile is None:
         return ()
     return tuple(score(advice, base.profile, turn.profile) for advice in base.profile.advice)

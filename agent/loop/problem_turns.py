@@ -13,7 +13,6 @@ from agent.record.progress import rank
 from agent.record.result import Spent, Stop
 from agent.record.store import RunStore
 from agent.record.turn_log import TurnKey
-from problems.errors import UsageError
 
 
 def exhausted(config: RunConfig, spent: Spent) -> Stop | None:
@@ -35,15 +34,6 @@ def exhausted(config: RunConfig, spent: Spent) -> Stop | None:
     if config.budget_seconds is not None and spent.wall_seconds >= config.budget_seconds:
         return Stop.SECONDS
     return None
-
-
-def refuse_unpriced(config: RunConfig, *, price_known: bool) -> None:
-    """Raise `UsageError` where dollars are limited and the price of a call is unknown."""
-    if config.budget_usd is not None and not price_known and not config.allow_unpriced:
-        raise UsageError(
-            f"--budget-usd needs a known price and {config.model} has none; add --allow-unpriced"
-            " to run without that limit being kept, or limit --budget-tokens instead"
-        )
 
 
 class Ledger:

@@ -11,9 +11,6 @@ import re
 
 from agent.prompt.section import Section
 
-TOLERANCE = 40
-"""Characters by which a placebo's length may differ from that of the section that it replaces."""
-
 SENTENCES = (
     "The speed of a kernel is decided by its slowest part.",
     "Kernels on the same device can differ a great deal in speed.",

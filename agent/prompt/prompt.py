@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent.config.run_config import RunConfig
 from agent.config.schedule import schedule_of
 from agent.prompt.section import Section
-from agent.prompt.templates import Templates, our_templates
 from agent.record import figures
 from agent.record.result import Spent
 from agent.record.rival import Rival
@@ -17,6 +19,9 @@ from agent.record.turn import PromptLedger
 from evaluator.evaluation import Backend
 from evaluator.settings import Precision
 from tools.profiling.profile_facts import shortened
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 BACKEND_NOTES = {
     Backend.CPP: "C++ for the CPU, compiled with g++ through "
@@ -56,8 +61,6 @@ class Frame:
     hardware: Hardware
     hidden_sizes: bool = False
     """Other sizes are tried as well, and the prompt says so."""
-    templates: Templates | None = None
-    """None: ours."""
     rival: Rival | None = None
     """What PyTorch itself reaches; None: nothing is said of it."""
 
@@ -81,14 +84,10 @@ def render_prompt(
 ) -> Prompt:
     """The prompt of one turn. `spent`: on the problem by all turns before this one.
     `shows_answer`: the feedback holds a correct kernel, so no example of the form is needed.
-
-    Raises `UsageError` for a template of the user's that can't be rendered.
     """
-    pieces_before = _pieces(config, frame, turn, spent or Spent(), shows_answer=shows_answer)
-    found = [piece for piece in pieces_before if piece.text]
-    templates = frame.templates or our_templates()
+    found = list(_pieces(config, frame, turn, spent or Spent(), shows_answer=shows_answer))
     for section in feedback:
-        text = templates.render("section", title=section.title, text=section.text)
+        text = render("section", title=section.title, text=section.text)
         found.append(replace(section, text=text))
     # A piece ends where the next one begins.
     pieces = {piece.title: f"{piece.text}\n\n" for piece in found[:-1]}
@@ -100,10 +99,10 @@ def render_prompt(
 def _pieces(
     config: RunConfig, frame: Frame, turn: int, spent: Spent, *, shows_answer: bool
 ) -> Iterator[Section]:
-    """What stands before the feedback; a piece whose template is empty is left out."""
-    templates, backend = frame.templates or our_templates(), config.backend
-    yield Section("introduction", templates.render("introduction"))
-    task = templates.render(
+    """What stands before the feedback."""
+    backend = config.backend
+    yield Section("introduction", render("introduction"))
+    task = render(
         "task",
         backend=backend,
         backend_note=BACKEND_NOTES[backend],
@@ -115,10 +114,10 @@ def _pieces(
     )
     yield Section("task", task)
     reference = frame.reference.strip("\n")
-    yield Section("reference", templates.render("reference", reference=reference))
+    yield Section("reference", render("reference", reference=reference))
     if frame.rival is not None and frame.rival.eager_us is not None:
-        yield Section("rival", rival_words(frame.rival, templates))
-    contract = templates.render(
+        yield Section("rival", rival_words(frame.rival))
+    contract = render(
         "contract",
         on_gpu=backend is not Backend.CPP,
         hidden_sizes=frame.hidden_sizes,
@@ -127,11 +126,11 @@ def _pieces(
         shows_answer=shows_answer,
     )
     yield Section("contract", contract)
-    form = "" if shows_answer else templates.render(f"example_{backend}")
-    yield Section("answer", templates.render("answer", example=form))
+    form = "" if shows_answer else render(f"example_{backend}")
+    yield Section("answer", render("answer", example=form))
 
 
-def rival_words(rival: Rival, templates: Templates) -> str:
+def rival_words(rival: Rival) -> str:
     """What PyTorch itself reaches, which must have been timed."""
     rows = [
         (
@@ -143,7 +142,7 @@ def rival_words(rival: Rival, templates: Templates) -> str:
         for kernel in rival.longest
     ]
     bounds = {"bound": rival.bound_us, "attainable": rival.attainable_us}
-    return templates.render(
+    return render(
         "rival",
         flags=rival.flags,
         rates=rival.bound_rates,
@@ -170,7 +169,6 @@ def budget_note(config: RunConfig, turn: int, spent: Spent) -> str:
 
 
 def limits_left(config: RunConfig, spent: Spent) -> Iterator[str]:
-    """What is left of each limit besides the calls."""
     if config.budget_usd is not None:
         yield f"${max(0.0, config.budget_usd - spent.priced_usd):.2f}"
     if config.budget_tokens is not None:
@@ -179,6 +177,19 @@ def limits_left(config: RunConfig, spent: Spent) -> Iterator[str]:
         yield f"{max(0.0, config.budget_seconds - spent.wall_seconds):.0f} s"
 
 
-def first_prompt(config: RunConfig, frame: Frame) -> Prompt:
-    """The prompt of turn 0, which has no feedback: what `--dry-run` shows."""
-    return render_prompt(config, frame, turn=0)
+def render(name: str, **values: object) -> str:
+    """The text of one template, without blank lines around it."""
+    return _environment().get_template(f"{name}.md.j2").render(values).strip("\n")
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "texts"),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,6 @@ class Section:
     text: str
     left_out: int = 0
     """Characters that were cut."""
-
-
-def limits_as_facts() -> dict[str, int]:
-    """The limits in force, for the run's record."""
-    return asdict(LIMITS)
 
 
 def cut(text: str, limit: int) -> str:

@@ -41,18 +41,14 @@ def write_durably(path: Path, text: str) -> None:
 
     Raises `StoreError`.
     """
-    _write(path, text, wait=True)
+    write_whole(path, text, wait=True)
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str, *, wait: bool = False) -> None:
     """Write `path` so that a kill leaves the old file or the new one, its folder being made if need
     be. A power cut may leave an empty one: only for what is checked, or made again, when it is read
     after that. Raises `StoreError`.
     """
-    _write(path, text, wait=False)
-
-
-def _write(path: Path, text: str, *, wait: bool) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}{TEMPORARY}")
     with disk_errors_told(path):
         try:
@@ -87,19 +83,17 @@ def write_once(path: Path, text: str) -> None:
 
 
 def append_durably(path: Path, line: str) -> int:
-    """Append `line` and a newline, and wait until they are on the disk; returns the offset at which
-    it begins. Raises `StoreError`."""
     return append_line(path, line, wait=True)
 
 
 def append_whole(path: Path, line: str) -> int:
-    """Append `line` and a newline to a file of lines of which a torn last one is passed over, its
-    folder being made if need be; returns the offset at which it begins. Raises `StoreError`."""
+    """To a file of lines of which a torn last one is passed over."""
     return append_line(path, line, wait=False)
 
 
 def append_line(path: Path, line: str, *, wait: bool) -> int:
-    """Append the line whole, or nothing where the disk refuses."""
+    """Append `line` and a newline whole, or nothing where the disk refuses; returns the offset at
+    which it begins. The folder is made if need be. Raises `StoreError`."""
     with disk_errors_told(path), _opened(path, "ab") as file:
         offset = file.seek(0, os.SEEK_END)
         try:

@@ -6,12 +6,10 @@ import sys
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent.record.completion import Usage
 from agent.record.confirmation import Confirmation
 from agent.record.result import ProblemResult
 from agent.record.turn import TurnRecord
 from evaluator.evaluation import Evaluation
-from tools.profiling.profile_report import Profile
 
 
 @dataclass(frozen=True)
@@ -51,10 +49,6 @@ class TurnStarted(TurnEvent):
 class ModelAnswered(TurnEvent):
     """The model answered (or its answer of before an interruption was found on disk)."""
 
-    usage: Usage
-    seconds: float
-    finish_reason: str
-
 
 @dataclass(frozen=True)
 class Evaluated(TurnEvent):
@@ -65,7 +59,6 @@ class Evaluated(TurnEvent):
 class Profiled(TurnEvent):
     """The profiler has finished, or failed, which costs the turn its profile and nothing else."""
 
-    profile: Profile | None
     error: str
 
 
@@ -113,15 +106,11 @@ class Watch(Protocol):
         ...
 
 
-class Unwatched:
-    """Ignores every event."""
+class Display:
+    """The base of all views: it shows no progress, and prints messages on stderr."""
 
     def notice(self, event: Event) -> None:
         pass
-
-
-class Display(Unwatched):
-    """The base of all views: it shows no progress, and prints messages on stderr."""
 
     def say(self, text: str) -> None:
         print(text, file=sys.stderr, flush=True)

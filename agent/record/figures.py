@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
-from agent.config.run_config import Strategy
+from agent.config.run_config import RunConfig, Strategy
 from agent.record.confirmation import Confirmation
 from agent.record.turn import PromptLedger, TurnRecord
 from evaluator.evaluation import Evaluation, Timing
@@ -12,6 +13,15 @@ from evaluator.settings import BaselineName
 
 TUNER = "offline/tuner"
 TUNER_NOTE = "offline/tuner is a rule-based kernel writer, not a language model"
+
+
+def heading(path: Path, made: RunConfig | TurnRecord, device: str, budget: int | None) -> str:
+    temperature = "" if made.temperature is None else f" at temperature {made.temperature:g}"
+    calls = "" if budget is None else f", {budget} calls a problem"
+    return (
+        f"{path}: {made.strategy} {made.feedback}, {made.model}{temperature},"
+        f" {made.backend} on {device}, {made.precision}{calls}"
+    )
 
 
 def speedup(timing: Timing) -> str:
@@ -104,7 +114,6 @@ def judged_again(confirmation: Confirmation) -> str:
 
 
 def ledger(found: PromptLedger) -> Iterator[str]:
-    """What a prompt spends its tokens on, and what was cut; tokens are estimated."""
     parts = ", ".join(f"{name} {tokens:,}" for name, tokens in found.tokens.items())
     yield f"prompt: about {found.total:,} tokens ({parts})"
     for name, left_out in found.cut.items():

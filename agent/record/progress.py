@@ -49,13 +49,6 @@ class Progress:
     turns: int = 0
     spent: Spent = field(default_factory=Spent)
 
-    @classmethod
-    def of(cls, turns: Iterable[TurnRecord]) -> Self:
-        progress = cls()
-        for turn in turns:
-            progress = progress.after(turn)
-        return progress
-
     def after(self, turn: TurnRecord) -> Self:
         known = [record for record in (self.best, turn) if record is not None]
         is_last = self.last is None or turn.call > self.last.call

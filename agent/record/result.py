@@ -55,7 +55,6 @@ class Spent(Usage):
 
 
 def charge_for(usage: Usage, seconds: TurnSeconds) -> Spent:
-    """One billed completion."""
     priced, unpriced = usage.cost_usd or 0.0, int(usage.cost_usd is None)
     return Spent(**dict(usage), calls=1, priced_usd=priced, unpriced=unpriced, seconds=seconds)
 

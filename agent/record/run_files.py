@@ -19,7 +19,15 @@ from agent.record.turn_log import read_turns
 from evaluator.record import Record
 from problems.errors import UsageError
 
-_FORMER = ("examples", "hardware", "keep_profiles", "stop_early", "stop_near_sol")
+_FORMER = (
+    "examples",
+    "hardware",
+    "keep_profiles",
+    "prompts",
+    "prompts_hash",
+    "stop_early",
+    "stop_near_sol",
+)
 """Options that the frozen recordings name and that are gone."""
 
 

@@ -70,7 +70,6 @@ class RunStore(RunFiles, AbstractContextManager["RunStore"]):
         self.close()
 
     def add_environment(self, facts: Mapping[str, object]) -> None:
-        """Merge `facts` (JSON values) into `environment.json`."""
         merged = {**self.environment(), **facts}
         text = json.dumps(merged, indent=2, sort_keys=True, default=str) + "\n"
         write_durably(self.path / "environment.json", text)
@@ -145,7 +144,6 @@ class RunStore(RunFiles, AbstractContextManager["RunStore"]):
     # What a turn leaves behind.
 
     def save_prompt(self, text: str) -> str:
-        """Keep a prompt; returns its hash."""
         prompt = text_hash(text)
         write_once(self.prompt_path(prompt), text)
         return prompt
@@ -175,7 +173,6 @@ class RunStore(RunFiles, AbstractContextManager["RunStore"]):
         return completion in self._answers or self.completion_path(completion).exists()
 
     def save_kernel(self, candidate: Candidate) -> str:
-        """Keep a kernel's source; returns its hash."""
         write_once(self.kernel_path(candidate.hash), candidate.source)
         return candidate.hash
 

@@ -6,7 +6,7 @@ Names are a contract. Texts are named by their hashes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import IntEnum, StrEnum
+from enum import StrEnum
 from itertools import accumulate, pairwise
 from typing import Self
 
@@ -68,16 +68,6 @@ class ShuffledKernel(Record):
     """None: it was not profiled, and only its distance to the speed of light was shown."""
 
 
-class Stage(IntEnum):
-    PROMPTED = 0
-    """Its prompt is rendered; the answer may be there as well."""
-    EXTRACTED = 1
-    """The kernel is taken out of the answer."""
-    JUDGED = 2
-    PROFILED = 3
-    """Or the profiler failed."""
-
-
 class Turn(Record):
     """What one turn has so far. Frozen: each node of the graph returns a new one."""
 
@@ -106,12 +96,9 @@ class Turn(Record):
     """Times this turn's in-flight work was done again after an interruption."""
 
     @property
-    def stage(self) -> Stage:
-        if self.profile is not None or self.profile_error:
-            return Stage.PROFILED
-        if self.evaluation is not None:
-            return Stage.JUDGED
-        return Stage.PROMPTED if self.candidate is None else Stage.EXTRACTED
+    def is_profiled(self) -> bool:
+        """Or the profiler failed."""
+        return self.profile is not None or bool(self.profile_error)
 
     @property
     def is_correct(self) -> bool:
@@ -126,7 +113,7 @@ class Turn(Record):
         verdict = self.evaluation
         if verdict is not None and (self.candidate is None) != (verdict.status is Status.NO_CODE):
             raise ValueError(f"{verdict.status} with candidate {self.candidate}")
-        if self.stage is Stage.PROFILED and not self.is_correct:
+        if self.is_profiled and not self.is_correct:
             raise ValueError("only a correct kernel is profiled")
         if self.profile is not None and self.profile_error:
             raise ValueError("a profile and the error of one that failed")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator, Set
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -16,7 +15,6 @@ from agent.record.turn import TurnRecord
 from problems.errors import UsageError
 
 FILE = "turns.jsonl"
-_BLOCK = 65536
 
 
 class TurnKey(NamedTuple):
@@ -37,7 +35,7 @@ def read_turns(run: Path) -> Iterator[TurnRecord]:
 
     A last line that a kill tore is passed over. Raises `UsageError` for any other bad line.
     """
-    for _, record in _read(run / FILE):
+    for _, _, record in _read(run / FILE):
         yield record
 
 
@@ -46,14 +44,15 @@ def has_turns(run: Path) -> bool:
     return (run / FILE).is_file()
 
 
-def _read(path: Path) -> Iterator[tuple[int, TurnRecord]]:
+def _read(path: Path) -> Iterator[tuple[int, bytes, TurnRecord]]:
+    """Each line with the offset at which it begins."""
     if not path.exists():
         return
     offset = 0
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:
-                yield offset, TurnRecord.model_validate_json(line)
+                yield offset, line, TurnRecord.model_validate_json(line)
             except ValidationError as error:
                 if not line.endswith(b"\n"):
                     return
@@ -76,31 +75,20 @@ class TurnLog:
         self._lock = threading.Lock()
         self._offsets: dict[str, dict[tuple[int, int], int]] = {}
         self._progress: dict[str, Progress] = {}
-        for offset, record in _read(self._path):
+        end, is_whole = 0, True
+        for offset, line, record in _read(self._path):
             if key_of(record) not in self:
                 self._note(record, offset)
-        self._repair()
+            end, is_whole = offset + len(line), line.endswith(b"\n")
+        if self._path.exists():
+            with self._path.open("r+b") as file:
+                file.truncate(end)
+                file.seek(end)
+                file.write(b"" if is_whole else b"\n")
 
     def _note(self, record: TurnRecord, offset: int) -> None:
         self._offsets.setdefault(record.problem, {})[record.sample, record.turn] = offset
         self._progress[record.problem] = self.progress(record.problem).after(record)
-
-    def _repair(self) -> None:
-        """Cut a torn last line; complete one that lacks nothing but its newline."""
-        if not self._path.exists():
-            return
-        with self._path.open("rb") as file:
-            start, last = _last_line(file)
-        if not last or last.endswith(b"\n"):
-            return
-        try:
-            TurnRecord.model_validate_json(last)
-        except ValidationError:
-            with self._path.open("r+b") as file:
-                file.truncate(start)
-        else:
-            with self._path.open("ab") as file:
-                file.write(b"\n")
 
     def append(self, record: TurnRecord) -> bool:
         """Write `record` unless its key is there already; says whether it was written."""
@@ -136,14 +124,3 @@ class TurnLog:
                 file.seek(offset)
                 records.append(TurnRecord.model_validate_json(file.readline()))
         return records
-
-
-def _last_line(file: BinaryIO) -> tuple[int, bytes]:
-    """Where the last line begins, and the line, read from the end: the file may be large."""
-    start, text = file.seek(0, os.SEEK_END), b""
-    while start > 0 and b"\n" not in text[:-1]:
-        size = min(start, _BLOCK)
-        start = file.seek(start - size)
-        text = file.read(size) + text
-    begin = text.rfind(b"\n", 0, -1) + 1
-    return start + begin, text[begin:]

@@ -137,11 +137,12 @@ class LiveTable(Display):
         from rich.console import Group
         from rich.text import Text
 
-        now = time.monotonic()
+        now, config = time.monotonic(), self.config
+        heading = figures.heading(config.output, config, config.device, config.budget)
         room = max(self.console.height - 7, 3)
         shown = _most_interesting(list(self.rows.values()), room)
         lines: list[RenderableType] = [
-            Text(heading(self.config), style="bold", overflow="ellipsis", no_wrap=True),
+            Text(heading, style="bold", overflow="ellipsis", no_wrap=True),
             self._table(shown, now),
         ]
         if self.config.model == figures.TUNER:
@@ -202,12 +203,3 @@ def _most_interesting(rows: list[ProblemRow], room: int) -> list[ProblemRow]:
     done = sorted((row for row in rows if row.ended is not None), key=lambda row: -(row.ended or 0))
     queued = [row for row in rows if row.started is None]
     return [*working, *done, *queued][:room]
-
-
-def heading(config: RunConfig) -> str:
-    temperature = "" if config.temperature is None else f" at {config.temperature:g}"
-    return (
-        f"{config.output}: {config.strategy} {config.feedback}, {config.model}{temperature},"
-        f" {config.backend} on {config.device}, {config.precision},"
-        f" {config.budget} calls a problem"
-    )

@@ -10,7 +10,6 @@ from agent.config.run_config import RunConfig
 from agent.prompt.feedback import execution_words
 from agent.prompt.measured import Subject, measured_sections
 from agent.prompt.prompt import limits_left, rival_words
-from agent.prompt.templates import our_templates
 from agent.record import figures
 from agent.record.progress import best_of
 from agent.record.result import ProblemResult, Spent, Stop, spent_on
@@ -68,7 +67,6 @@ def _left(config: RunConfig | None, spent: Spent) -> str:
 
 
 def unjudged_lines(problems: Iterable[ProblemResult]) -> list[Line]:
-    """One line for each problem that ended with an error before its first turn."""
     return [
         ("red", f"{entry.problem}: no turn was taken: {entry.error}")
         for entry in problems
@@ -80,7 +78,7 @@ def rival_lines(rival: Rival | None, best: TurnRecord | None) -> Iterator[Line]:
     """What PyTorch itself reaches, in the words of the prompt, and the best kernel against it."""
     if rival is None:
         return
-    title, _, text = rival_words(rival, our_templates()).partition("\n")
+    title, _, text = rival_words(rival).partition("\n")
     yield from _block(title.strip("# "), text)
     times, timing = rival.times_us, best.evaluation.timing if best is not None else None
     if timing is not None and len(times) > 1:
@@ -123,13 +121,9 @@ def turn_lines(
         yield "", f"  plan: {record.plan}"
     yield from _refined(record, records, config)
     yield from _said(record, files)
-    yield from _told(record)
-    yield from _twins(record)
+    yield from _origins(record)
     yield "dim", f"  {_spent(record)}"
-    if prompt:
-        yield from _prompt(record, files)
-    if answer:
-        yield from _answer(record, files)
+    yield from _texts(record, files, prompt, answer)
     if diff:
         yield from _diff(record, records, files)
     yield "", ""
@@ -184,20 +178,17 @@ def _block(title: str, text: str, style: str = "") -> Iterator[Line]:
             yield style, f"    {line}".rstrip()
 
 
-def _told(record: TurnRecord) -> Iterator[Line]:
+def _origins(record: TurnRecord) -> Iterator[Line]:
+    """Other kernels that the prompt showed, or whose verdict or profile was taken over."""
     if (other := record.shuffled_with) is not None:
         whose = other.turn or f"{other.specimen}, recorded"
         yield "yellow", f"  shuffled: the prompt showed kernel {other.kernel} ({whose})"
     if record.prompt_ledger is not None:
         for line in figures.ledger(record.prompt_ledger):
             yield "dim", f"  {line}"
-
-
-def _twins(record: TurnRecord) -> Iterator[Line]:
-    if record.judged_with:
-        yield "dim", f"  judged with {record.judged_with}, whose kernel is identical"
-    if record.profiled_with:
-        yield "dim", f"  profiled with {record.profiled_with}, whose kernel is identical"
+    for work, other_turn in (("judged", record.judged_with), ("profiled", record.profiled_with)):
+        if other_turn:
+            yield "dim", f"  {work} with {other_turn}, whose kernel is identical"
 
 
 def _spent(record: TurnRecord) -> str:
@@ -211,23 +202,16 @@ def _spent(record: TurnRecord) -> str:
     return f"{times}; {tokens}, {figures.cost(usage.cost_usd)}{again}"
 
 
-def _prompt(record: TurnRecord, files: RunFiles) -> Iterator[Line]:
+def _texts(record: TurnRecord, files: RunFiles, prompt: bool, answer: bool) -> Iterator[Line]:
     try:
-        text = files.prompt(record.prompt)
-    except FileNotFoundError:
-        yield "dim", f"  (prompt {record.prompt} is not kept here)"
-        return
-    yield from _block(f"Prompt {record.prompt}", text, "cyan")
-
-
-def _answer(record: TurnRecord, files: RunFiles) -> Iterator[Line]:
-    try:
-        completion = files.completion(record.completion).completion
-    except FileNotFoundError:
-        yield "dim", f"  (answer {record.completion} is not kept here)"
-        return
-    yield from _block("Reasoning", completion.reasoning, "dim")
-    yield from _block(f"Answer {record.completion}", completion.text, "green")
+        if prompt:
+            yield from _block(f"Prompt {record.prompt}", files.prompt(record.prompt), "cyan")
+        if answer:
+            completion = files.completion(record.completion).completion
+            yield from _block("Reasoning", completion.reasoning, "dim")
+            yield from _block(f"Answer {record.completion}", completion.text, "green")
+    except FileNotFoundError as error:
+        yield "dim", f"  ({error.filename} is not kept here)"
 
 
 def _diff(record: TurnRecord, records: Sequence[TurnRecord], files: RunFiles) -> Iterator[Line]:

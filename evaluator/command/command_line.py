@@ -6,7 +6,6 @@ import os
 import sys
 import traceback
 from collections.abc import Iterable
-from contextlib import nullcontext
 
 import typer
 from typer.main import get_command
@@ -50,25 +49,16 @@ def serve(app: typer.Typer, program: str, arguments: list[str] | None = None) ->
     return outcome if isinstance(outcome, int) else 0
 
 
-def print_lines(lines: Iterable[Line], *, stderr: bool = False, pager: bool = False) -> None:
-    """Styled on a terminal, plain text elsewhere; long lines are never cut.
-
-    `pager`: through $PAGER (`less -FRX`), where stdout is a terminal and too short for the lines.
-    """
+def print_lines(lines: Iterable[Line], *, stderr: bool = False) -> None:
+    """Styled on a terminal, plain text elsewhere; long lines are never cut."""
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False, stderr=stderr)
-    # Some of the text is a candidate's: it must not steer the terminal.
-    texts = [Text(line.replace("\x1b", "\N{SYMBOL FOR ESCAPE}"), style) for style, line in lines]
-    rows = sum(max(1, -(-text.cell_len // console.width)) for text in texts)
-    paged = pager and sys.stdout.isatty() and rows >= console.height
-    if paged:
-        os.environ["LESS"] = f"-R {os.environ.get('LESS', '-FX')}"
-        os.environ.pop("MANPAGER", None)  # pydoc, which rich asks, prefers it to PAGER
-    with console.pager(styles=True) if paged else nullcontext():
-        for text in texts:
-            console.print(text, soft_wrap=True)
+    for style, line in lines:
+        # Some of the text is a candidate's: it must not steer the terminal.
+        text = Text(line.replace("\x1b", "\N{SYMBOL FOR ESCAPE}"), style)
+        console.print(text, soft_wrap=True)
 
 
 def _refuse(text: str) -> int:

@@ -12,9 +12,7 @@ from pathlib import Path
 
 from agent.config.run_config import RunConfig
 from agent.job import (
-    check_isolation,
     check_judging,
-    check_prompts,
     check_spending,
     two_stage_interrupt,
 )
@@ -56,7 +54,6 @@ def check_plan(plan: Plan, cells: Sequence[Cell]) -> None:
     for cell in cells:
         config = cell.resolution.config
         check_spending(config)
-        check_prompts(cell.resolution)
         is_priced = most_it_can_cost(config.model, 1, 1, 1, config.model_args) is not None
         capped = plan.cell_usd is not None or plan.total_usd is not None
         if capped and not is_priced and not config.allow_unpriced:
@@ -64,7 +61,6 @@ def check_plan(plan: Plan, cells: Sequence[Cell]) -> None:
                 f"a cap in dollars needs a known price and {config.model} has none; add"
                 " allow_unpriced: true to settings to count such calls as free"
             )
-    check_isolation(cells[0].resolution.config)
     check_judging(cells[0].resolution.config)
 
 

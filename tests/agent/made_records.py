@@ -129,7 +129,7 @@ def turn_events(problem: str, number: int, evaluation: Evaluation, best: bool) -
     record = turn(number, evaluation, problem=problem)
     return [
         TurnStarted(problem, 0, number, number),
-        ModelAnswered(problem, 0, number, Usage(), 1.0, "stop"),
+        ModelAnswered(problem, 0, number),
         Evaluated(problem, 0, number, evaluation),
         TurnRecorded(problem, record, best, 0.0123 * (number + 1)),
     ]

@@ -5,6 +5,7 @@ import pytest
 from agent.config.options import check_options
 from agent.dry_run import Plan, plan, plan_lines
 from agent.resolution import resolve
+from problems.errors import UsageError
 
 PRICED = {
     "model": "hosted_vllm/mine",
@@ -46,7 +47,7 @@ def test_a_limit_in_dollars_lowers_it_up_to_one_call_a_problem(tmp_path: Path) -
     capped = planned(tmp_path, **PRICED, feedback="none", budget_usd=0.01)
     assert plain.most_usd is not None
     assert capped.most_usd == pytest.approx(0.02 + plain.most_usd / 10)
-    assert "--budget-usd $0.01 a problem" in told(capped)
+    assert "--budget-usd 0.01 a problem" in told(capped)
 
 
 def test_without_a_price_it_is_unknown_and_not_free(tmp_path: Path) -> None:
@@ -54,6 +55,9 @@ def test_without_a_price_it_is_unknown_and_not_free(tmp_path: Path) -> None:
     found = planned(tmp_path, **unpriced)
     assert found.most_usd is None
     assert "dollars: unknown" in told(found)
+    with pytest.raises(UsageError, match="--allow-unpriced"):
+        planned(tmp_path, **unpriced, budget_usd=1.0)
+    planned(tmp_path, **unpriced, budget_usd=1.0, allow_unpriced=True)
 
 
 def test_what_is_measured_first_is_announced(tmp_path: Path) -> None:

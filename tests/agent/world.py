@@ -12,6 +12,7 @@ from agent.record.events import Event
 from agent.record.result import RunResult
 from agent.record.run_files import RunFiles
 from agent.record.store import open_store
+from agent.record.turn import TurnRecord
 from problems.problem import Problem
 from tests.agent.stand_in import (
     PLACE,
@@ -63,3 +64,8 @@ class World:
 
     def seen(self, kind: type[Event]) -> list[Any]:
         return [event for event in self.listener.events if isinstance(event, kind)]
+
+    def turns(self, problem: str = "first") -> list[TurnRecord]:
+        """Of a problem, by call."""
+        found = [turn for turn in self.files.turns() if turn.problem == problem]
+        return sorted(found, key=lambda turn: turn.call)

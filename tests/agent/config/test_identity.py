@@ -25,8 +25,6 @@ OTHER = {
     "protocol": "kernelbench",
     "inputs": "recipe",
     "rival": "compile",
-    "prompts": "elsewhere",
-    "prompts_hash": "0123456789abcdef",
     "budget": 3,
     "budget_usd": 1.0,
     "drafts": 3,

@@ -50,7 +50,7 @@ def test_a_saved_configuration_can_be_given_again(tmp_path: Path) -> None:
         ({"levels": ["one"]}, "--level: 'one'"),
         ({"budget_usd": "0"}, "--budget-usd: '0' should be greater than 0"),
         ({"device": "tpu"}, "--device: 'tpu' is not one of auto, all, cpu, cuda, cuda:N"),
-        ({"model_args": {"api_key": "x"}}, "set the provider's environment variable"),
+        ({"model_args": {"api_key": "sk-secret"}}, "set the provider's environment variable"),
         ({"model_args": {"aws_secret_access_key": "x"}}, "written into the run's record"),
     ],
 )
@@ -58,10 +58,4 @@ def test_a_value_that_cannot_be_names_its_option(flags: dict[str, object], told:
     with pytest.raises(UsageError) as caught:
         merge_layers([], flags)
     assert told in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_the_value_of_a_secret_is_not_repeated() -> None:
-    with pytest.raises(UsageError) as caught:
-        merge_layers([], {"model_args": {"api_key": "sk-very-secret"}})
-    assert "very-secret" not in str(caught.value)
+    assert "\n" not in str(caught.value) and "sk-secret" not in str(caught.value)

@@ -77,14 +77,3 @@ def test_a_missing_key_is_named_and_no_value_is():
         with pytest.raises(UsageError, match="export OPENAI_API_KEY=") as caught:
             check_model("openai/own", {"api_base": "http://127.0.0.1:1/v1"})
         assert "any text" in str(caught.value)
-
-
-def test_replay_targets(tmp_path):
-    with pytest.raises(UsageError, match="not a run directory"):
-        check_model(f"replay/{tmp_path}", {})
-    lines = tmp_path / "r.jsonl"
-    lines.write_text('{"problem": "p"}\n')
-    with pytest.raises(UsageError, match=r"r\.jsonl, line 1: turn: Field required"):
-        check_model(f"replay/{lines}", {})
-    lines.write_text('{"problem": "p", "turn": 0, "text": "t", "note": "by hand"}\n\n')
-    check_model(f"replay/{lines}", {})

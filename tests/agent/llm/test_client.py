@@ -14,7 +14,7 @@ from agent.llm.failure import (
 )
 from agent.record.completion import CompletionRequest, Message
 from problems.errors import UsageError
-from tests.agent.llm.conftest import KEY
+from tests.agent.conftest import KEY
 from tests.agent.llm.provider_server import Reply, answer, refusal
 
 STREAM = {"stream": True, "stream_options": {"include_usage": True}}
@@ -80,14 +80,6 @@ def test_a_good_answer(server, client, time):
     ]
 
 
-def test_where_the_answer_belongs_is_not_sent(server, client):
-    server.will(answer())
-    client.complete(request_to(server, problem="secret_place", sample=41, turn=42))
-    sent = f"{server.requests} {server.headers}"
-    assert "secret_place" not in sent
-    assert set(server.requests[0]) == {"model", "messages", *STREAM}
-
-
 @pytest.mark.parametrize(
     ("content", "text", "reasoning"),
     [("<think>\nhm\n</think>\n\nDone.", "Done.", "hm"), (None, "", "")],
@@ -111,14 +103,6 @@ def test_rate_limit_then_good_waits_as_told(server, client, time, model, monkeyp
     assert 7 <= time.slept[0] <= 7.7
     (line,) = told
     assert line.endswith((f"; {model} is asked again in 7 s", f"; {model} is asked again in 8 s"))
-
-
-def test_a_wait_beyond_the_limit_is_not_begun(server, client, time):
-    server.will(refusal(429, retry_after="86400"), answer())
-    with pytest.raises(ModelUnavailableError, match=r"would have to wait \d+ s more"):
-        client.complete(request_to(server))
-    assert len(server.requests) == 1
-    assert time.slept == []
 
 
 @pytest.mark.parametrize(
@@ -152,7 +136,7 @@ def test_failing_for_ever_ends(server, client, time):
     with pytest.raises(ModelUnavailableError, match="no answer after 6 requests") as caught:
         client.complete(request_to(server))
     assert "the backend is on fire" in str(caught.value)
-    assert caught.value.attempts == len(server.requests) == 6
+    assert len(server.requests) == 6
     assert len(time.slept) == 5
     assert time.slept == sorted(time.slept)  # it backs off: at least doubled halves
 
@@ -231,13 +215,6 @@ def test_empty_choices_are_billed_however_it_ends(server, client, last, error, b
     assert usage.cost_usd == pytest.approx(billed * (1000e-6 + 500e-5))
 
 
-def test_nothing_billed_is_no_bill(server, client):
-    server.will(refusal(401))
-    with pytest.raises(ModelRefusedError) as caught:
-        client.complete(request_to(server))
-    assert caught.value.usage is None
-
-
 @pytest.mark.parametrize(
     ("reply", "error", "said"),
     [
@@ -265,6 +242,7 @@ def test_what_cannot_be_helped_fails_at_once(server, client, time, reply, error,
         client.complete(request_to(server))
     assert len(server.requests) == 1
     assert time.slept == []
+    assert caught.value.usage is None
     assert said in str(caught.value)
     assert "openai/test-model" in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -284,13 +262,6 @@ def test_a_key_that_the_provider_quotes_does_not_come_back(server, client, caplo
         told.append(f"{error!r}")
     assert "I don't like <OPENAI_API_KEY> nor <key>" in told[0]
     assert KEY not in "".join(told)
-
-
-def test_the_protocols_own_error_object_is_read(server, client):
-    server.will(refusal(400, 'max_tokens is "9"'))
-    with pytest.raises(ModelRefusedError) as caught:
-        client.complete(request_to(server, model="hosted_vllm/test-model"))
-    assert str(caught.value).endswith('(400): max_tokens is \\"9\\"')
 
 
 def test_an_answer_that_gemini_cannot_have_sent(server, client, monkeypatch):
@@ -314,11 +285,6 @@ def test_litellms_price(server, client):
     assert got.usage.cost_usd == pytest.approx(800 * 2.5e-6 + 200 * 1.25e-6 + 500 * 1e-5)
 
 
-def test_a_zero_price_of_litellms_is_unknown(server, client):
-    server.will(answer(model="gpt-9-mega"))
-    assert client.complete(request_to(server, model="openai/gpt-9-mega")).usage.cost_usd is None
-
-
 def test_a_server_that_counts_nothing(server, client):
     server.will(answer("x" * 401, usage={}))
     got = client.complete(request_to(server))
@@ -326,49 +292,19 @@ def test_a_server_that_counts_nothing(server, client):
     assert got.usage.prompt_tokens == 4  # "Write a kernel." is 15 characters
 
 
-def test_stopping_while_waiting(server):
-    stop = threading.Event()
-    asked = []
-
-    def sleep(seconds):
-        asked.append(seconds)
-        stop.set()
-        return True
-
-    client = LiteLLMClient(stop=stop, sleep=sleep)
-    server.will(answer(choices=[]))
-    with pytest.raises(ModelInterruptedError) as caught:
-        client.complete(request_to(server))
-    assert len(server.requests) == len(asked) == 1
-    assert caught.value.usage.prompt_tokens == 1000
-
-
 def test_the_stop_event_itself_ends_a_long_wait(server):
     stop = threading.Event()
-    server.will(refusal(429, retry_after="1500"))
+    server.will(answer(choices=[]))
     client = LiteLLMClient(stop=stop)
-    timer = threading.Timer(0.2, stop.set)
+    timer = threading.Timer(0.2, stop.set)  # the wait takes half a second at least
     timer.start()
-    with pytest.raises(ModelInterruptedError):
+    with pytest.raises(ModelInterruptedError) as caught:
         client.complete(request_to(server))
     timer.join()
+    assert caught.value.usage.prompt_tokens == 1000
     with pytest.raises(ModelInterruptedError):  # and nothing new is begun
         client.complete(request_to(server))
     assert len(server.requests) == 1
-
-
-def test_threads_share_a_client(server, client):
-    server.will(answer())
-    got = []
-    threads = [
-        threading.Thread(target=lambda: got.append(client.complete(request_to(server))))
-        for _ in range(6)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(got) == len(server.requests) == 6
 
 
 def test_make_client_looks_before_it_leaps(server, monkeypatch, tmp_path):

@@ -1,9 +1,10 @@
+import json
 from pathlib import Path
 
 import pytest
 
 from agent.config.run_config import RunConfig
-from agent.llm.recording import RecordedAnswer, load_recording, save_recording
+from agent.llm.recording import RecordedAnswer, load_recording
 from agent.record.completion import Completion, CompletionRequest, Message, Usage
 from agent.record.store import open_store
 from problems.errors import UsageError
@@ -39,8 +40,9 @@ def test_lines_are_a_recording_and_come_back_as_written(tmp_path):
         RecordedAnswer(problem="p", turn=0, text="é", usage=Usage(prompt_tokens=3)),
     ]
     path = tmp_path / "made.jsonl"
-    save_recording(path, answers)
-    assert list(load_recording(path).answers.values()) == answers[::-1]  # in order of turns
+    noted = [{**answer.model_dump(), "note": "by hand"} for answer in answers]
+    path.write_text("".join(f"{json.dumps(each)}\n" for each in noted) + "\n")
+    assert list(load_recording(path).answers.values()) == answers
 
 
 @pytest.mark.parametrize(

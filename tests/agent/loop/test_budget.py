@@ -5,12 +5,10 @@ from pathlib import Path
 import pytest
 
 from agent.config.run_config import RunConfig
-from agent.loop.problem_turns import Ledger, exhausted, refuse_unpriced
+from agent.loop.problem_turns import exhausted
 from agent.record.completion import Usage
-from agent.record.result import Spent, Stop, charge_for, spent_on
+from agent.record.result import Spent, Stop, charge_for
 from agent.record.turn import TurnSeconds
-from problems.errors import UsageError
-from tests.agent.made_records import turn
 
 SECONDS = TurnSeconds(model=1.0, build=2.0, judge=3.0, profile=4.0, device=2.5)
 
@@ -71,20 +69,3 @@ def test_an_unknown_price_stops_only_where_dollars_count() -> None:
     assert exhausted(run(), spent) is None
     assert exhausted(run(budget_usd=9.0), spent) is Stop.UNPRICED
     assert exhausted(run(budget_usd=9.0, allow_unpriced=True), spent) is None
-
-
-def test_a_run_without_a_price_is_refused_at_its_start() -> None:
-    refuse_unpriced(run(), price_known=False)
-    refuse_unpriced(run(budget_usd=1.0), price_known=True)
-    refuse_unpriced(run(budget_usd=1.0, allow_unpriced=True), price_known=False)
-    with pytest.raises(UsageError, match="--allow-unpriced"):
-        refuse_unpriced(run(budget_usd=1.0), price_known=False)
-
-
-def test_a_ledger_is_what_the_records_say() -> None:
-    ledger = Ledger()
-    turns = [turn(0), turn(1)]
-    for record in turns:
-        ledger.charge("first", charge_for(record.usage, record.seconds))
-    assert ledger.spent("first") == spent_on(turns)
-    assert ledger.spent("second") == Spent()

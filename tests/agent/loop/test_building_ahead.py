@@ -1,7 +1,6 @@
 """Kernels that are built while the model goes on writing, and what is recorded by then."""
 
 import queue
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,19 +40,6 @@ class Looking(StandInExecutor):
     def build_ahead(self, request: EvaluationRequest) -> None:
         super().build_ahead(request)
         self.seen.append(files(self.folder))
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
-    monkeypatch.setenv("OPENAI_API_KEY", "any-text")
-    found = ProviderServer()
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
 
 
 def asked(server: ProviderServer, **settings: object) -> dict[str, object]:
@@ -102,32 +88,12 @@ def test_a_kernel_is_built_before_its_answer_ends(
     assert turn.evaluation.build is not None and turn.evaluation.build.cached
 
 
-def test_a_block_that_replaces_another_is_built_and_judged(
-    server: ProviderServer, world: World
-) -> None:
-    first, second = kernel_answer(7), kernel_answer(6)
-    server.will(answer(first + "\nNo, that was not it.\n\n" + second))
-    world.client = LiteLLMClient()
-    world.run(**asked(server))
-    (turn,) = world.files.turns()
-    built, judged = world.diary.count("build"), world.diary.count("judge")
-    assert list(built.values()) == [1, 1]
-    assert list(judged) == [f"first.{turn.candidate}"] == list(built)[1:]
-
-
 def test_a_kernel_that_was_judged_is_not_built_again(server: ProviderServer, world: World) -> None:
     server.will(answer(kernel_answer(6)))
     world.client = LiteLLMClient()
     world.run(**asked(server, budget=3))
     assert [turn.judged_with for turn in world.files.turns()] == ["", "first.0.0", "first.0.0"]
     assert list(world.diary.count("build").values()) == [1]
-
-
-def test_an_answer_without_a_kernel_builds_nothing(server: ProviderServer, world: World) -> None:
-    server.will(answer("```bash\nmake\n```\nThat is all."))
-    world.client = LiteLLMClient()
-    world.run(**asked(server))
-    assert not world.diary.count("build")
 
 
 def test_nothing_is_written_before_the_answer_is_stored(

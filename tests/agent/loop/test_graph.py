@@ -11,11 +11,7 @@ from typing import get_type_hints
 from agent.llm.failure import ModelUnavailableError
 from agent.loop import nodes
 from agent.loop.graph import build_graph, draw
-from agent.loop.nodes import TurnState, TurnUpdate, after_decide, after_execute
-from agent.record.turn import PendingTurn
-from agent.record.turn_log import TurnKey
-from evaluator.evaluation import Evaluation, Status
-from tests.agent.made_records import correct
+from agent.loop.nodes import TurnState, TurnUpdate
 
 ROOT = Path(__file__).parents[3]
 
@@ -32,21 +28,6 @@ def test_the_drawing_shows_every_way() -> None:
         ("decide", "propose"),
         ("decide", "__end__"),
     }
-
-
-def test_only_a_correct_kernel_is_profiled() -> None:
-    state = TurnState(key=TurnKey("first", 0, 0), turn=None, ended=False)
-    judged = {"prompt": "p", "completion": "c", "candidate": "k"}
-    for verdict in (correct(), Evaluation(status=Status.TIMEOUT, reason="call_timeout")):
-        turn = PendingTurn(**judged, evaluation=verdict)
-        following = "profile" if verdict.status is Status.CORRECT else "decide"
-        assert after_execute({**state, "turn": turn}) == following
-    assert after_decide(state) == "propose"
-    assert after_decide({**state, "ended": True}) == "end"
-
-
-def test_feedback_without_a_profile_has_a_graph_without_it() -> None:
-    assert set(build_graph(profiles=False).nodes) == {"propose", "execute", "decide"}
 
 
 def test_an_update_can_only_name_what_the_state_has() -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from agent.config.identity import digest, first_difference
 from agent.config.options import RunOptions
 from agent.record.rival import Rival
 from agent.resolution import resolve
@@ -133,23 +132,11 @@ def test_times_are_shown_without_a_profile(world: RivalWorld) -> None:
     assert "Where eager's time goes" not in world.prompts()[0]
 
 
-def test_a_failure_of_ours_is_tried_again(world: RivalWorld) -> None:
-    world.executor.failures = [DeviceError("the device fell off")]
-    world.run(**ONE)
-    assert world.rival().eager_us == 110
-
-
 def test_a_lasting_failure_ends_the_problem_before_a_call(world: RivalWorld) -> None:
     world.executor.failures = [DeviceError("the device fell off")] * 3
     result = world.run(**ONE)
     assert result.problems[0].error == "the device fell off"
     assert not list(world.files.turns())
-
-
-def test_it_is_part_of_what_a_run_is(world: RivalWorld) -> None:
-    plain, rival = world.config(), world.config(rival="compile")
-    assert digest(plain) != digest(rival)
-    assert first_difference(plain, rival) == ("rival", "none", "compile")
 
 
 def test_auto_leaves_it_out_on_a_cpu() -> None:

@@ -19,10 +19,6 @@ def test_sample_has_no_letters_and_no_memory() -> None:
     assert remember(config, [turn(0)]) == Memory()
 
 
-def test_none_has_no_memory() -> None:
-    assert remember(run(feedback="none"), [turn(0)]) == Memory()
-
-
 def test_best_is_the_fastest_correct_one_and_the_earliest_of_equals() -> None:
     turns = [
         turn(0, incorrect()),

@@ -34,11 +34,6 @@ def test_any_tag_or_none(tag):
     assert found.plan == "fuse both steps"
 
 
-@pytest.mark.parametrize("mark", ["~~~", "````", "~~~~~"])
-def test_other_fences(mark):
-    assert extract("x\n" + fenced(KERNEL, mark=mark), "stop").source == KERNEL
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -6,7 +6,6 @@ import pytest
 
 from agent.config.feedback_spec import Component, FeedbackSpec
 from agent.prompt.feedback import remember
-from agent.record.turn import TurnRecord
 from agent.view.trajectory import turn_lines
 from tests.agent.stand_in import (
     SOUND_KERNEL,
@@ -26,15 +25,6 @@ TITLES = {
 }
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
-
-
-def turns(world: World, problem: str) -> list[TurnRecord]:
-    return sorted((t for t in world.files.turns() if t.problem == problem), key=lambda t: t.turn)
-
-
 @pytest.mark.parametrize(
     "feedback",
     ["A", "S", "R", "G+E+A+S+R", "placebo:P", "shuffled:P", "placebo:A+shuffled:S", "shuffled:R+E"],
@@ -47,7 +37,7 @@ def test_a_run_of_each_letter(world: World, feedback: str) -> None:
     assert (world.diary.count("profile").total() > 0) == spec.needs_profile
     run, shown = world.files.config(), 0
     for problem in run.problems:
-        records = turns(world, problem)
+        records = world.turns(problem)
         for record in records:
             base = remember(run, records[: record.turn]).base
             prompt = world.files.prompt(record.prompt)
@@ -79,7 +69,7 @@ def test_shuffled_is_another_kernel_and_recorded(world: World, feedback: str) ->
     for record in told:
         other = record.shuffled_with
         assert other is not None
-        base = remember(run, turns(world, record.problem)[: record.turn]).base
+        base = remember(run, world.turns(record.problem)[: record.turn]).base
         assert base is not None and other.kernel != base.candidate
         assert bool(other.turn) != bool(other.specimen)
         assert other.turn == "" or other.kernel in own
@@ -107,22 +97,11 @@ def test_the_same_seed_tells_of_the_same_kernels(tmp_path: Path) -> None:
     assert run("a", 3) == run("b", 3)
 
 
-def test_controls_cost_the_seconds_of_what_they_replace(tmp_path: Path) -> None:
-    seconds = {}
-    for feedback in ("P", "placebo:P", "shuffled:P"):
-        (tmp_path / feedback).mkdir()
-        world = World(tmp_path / feedback)
-        world.client = ScriptedClient(world.diary, answer=lambda _: SOUND_KERNEL)
-        result = world.run(feedback=feedback, budget=3)
-        seconds[feedback] = [entry.spent.seconds.profile for entry in result.problems]
-    assert seconds["P"] == seconds["placebo:P"] == seconds["shuffled:P"] != [0.0, 0.0]
-
-
 def test_advice_is_scored_in_the_turn_that_follows_it(world: World) -> None:
     answers = sound_kernels(2)
     world.client = ScriptedClient(world.diary, answer=lambda request: answers[request.turn % 2])
     world.run(feedback="G+P", budget=3, problems=("first",))
-    first, second, third = turns(world, "first")
+    first, second, third = world.turns("first")
     assert first.advice_scores == ()
     assert first.profile is not None and second.profile is not None
     (score,) = second.advice_scores

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from agent.config.run_config import RunConfig
 from agent.prompt.answer import extract
 from agent.prompt.prompt import Frame, Hardware
-from agent.prompt.prompt import first_prompt as first_prompt_of
 from agent.prompt.prompt import render_prompt as prompt_of
 from agent.prompt.section import Section
 from agent.record.completion import estimated_tokens
@@ -43,7 +42,7 @@ def render_prompt(
 def first_prompt(
     config: RunConfig, reference: str, hardware: Hardware, hidden_sizes: bool = False
 ) -> str:
-    return first_prompt_of(config, Frame(reference, hardware, hidden_sizes)).text
+    return prompt_of(config, Frame(reference, hardware, hidden_sizes), turn=0).text
 
 
 def headings(text: str) -> list[str]:

@@ -1,5 +1,7 @@
 """What a problem stands at, carried on turn by turn, is what all its records together say."""
 
+from functools import reduce
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +18,7 @@ EVALUATIONS = st.sampled_from([correct(1.0), correct(2.0), incorrect()])
 )
 def test_it_is_what_the_records_say_in_whatever_order(found: list[tuple[int, Evaluation]]) -> None:
     turns = [turn(call, evaluation) for call, evaluation in found]
-    progress = Progress.of(turns)
+    progress = reduce(Progress.after, turns, Progress())
     assert progress.best == best_of(turns)
     assert progress.last == max(turns, key=lambda record: record.call, default=None)
     assert progress.turns == len(turns)

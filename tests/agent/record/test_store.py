@@ -4,11 +4,12 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
-import yaml
 
+from agent.record.claim import locked
 from agent.record.completion import Completion, CompletionRequest, Message, Usage
 from agent.record.durable import StoreError
 from agent.record.store import open_store, request_hash
@@ -28,13 +29,6 @@ def listing(folder: Path) -> dict[str, bytes]:
         for path in folder.rglob("*")
         if path.is_file() and path.name != ".lock"
     }
-
-
-def test_a_new_run_holds_its_whole_configuration(tmp_path: Path) -> None:
-    run = config(tmp_path / "runs" / "one", temperature=0.5)
-    with open_store(run) as store:
-        assert store.config() == run
-        assert yaml.safe_load(store.config_path.read_text())["temperature"] == 0.5
 
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
@@ -58,6 +52,19 @@ def test_the_lock_dies_with_its_process(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", script], cwd=root, check=False)
     assert done.returncode == -9
     open_store(config(tmp_path / "run")).close()
+
+
+def test_a_lock_that_is_about_to_be_free_is_waited_for(tmp_path: Path) -> None:
+    """A process that a killed run was starting has a copy of the handle until it runs."""
+    lock = locked(tmp_path)
+    copy = os.dup(lock.fileno())
+    lock.close()
+    with pytest.raises(UsageError, match=f"is in use by process {os.getpid()}; wait for it"):
+        locked(tmp_path)
+    closing = threading.Timer(0.1, os.close, [copy])
+    closing.start()
+    locked(tmp_path).close()
+    closing.join()
 
 
 @pytest.mark.parametrize(
@@ -89,11 +96,6 @@ def test_budget_and_workers_may_change(tmp_path: Path) -> None:
     more = config(tmp_path / "run", budget=50, workers=3, budget_usd=2.0)
     with open_store(more) as store:
         assert store.config() == more
-
-
-def test_another_index_of_the_same_kind_of_device_is_the_same_run(tmp_path: Path) -> None:
-    open_store(config(tmp_path / "run", device="cuda:0", backend="cuda")).close()
-    open_store(config(tmp_path / "run", device="cuda:3", backend="cuda")).close()
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:

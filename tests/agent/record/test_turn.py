@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from agent.record.turn import PendingTurn, Stage
+from agent.record.turn import PendingTurn
 from evaluator.evaluation import Evaluation, Status
 from tests.agent.made_records import correct
 
@@ -13,13 +13,10 @@ TURN = PendingTurn(prompt="p", completion="c")
 NO_CODE = Evaluation(status=Status.NO_CODE, reason="no_code")
 
 
-def test_a_turn_grows_stage_by_stage() -> None:
-    extracted = TURN.updated(candidate="k")
-    judged = extracted.updated(evaluation=correct())
-    profiled = judged.updated(profile_error="no counters")
-    stages = [turn.stage for turn in (TURN, extracted, judged, profiled)]
-    assert stages == sorted(Stage)
-    assert TURN.updated(evaluation=NO_CODE).stage is Stage.JUDGED
+def test_a_profiler_that_failed_has_profiled() -> None:
+    judged = TURN.updated(candidate="k", evaluation=correct())
+    assert not judged.is_profiled
+    assert judged.updated(profile_error="no counters").is_profiled
 
 
 @pytest.mark.parametrize(

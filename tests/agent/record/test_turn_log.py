@@ -93,25 +93,6 @@ def test_what_a_problem_stands_at_is_found_again(tmp_path: Path) -> None:
         assert again.progress(problem) == log.progress(problem)
 
 
-@pytest.mark.parametrize("size", [10, 65536, 200_000])
-def test_a_torn_last_line_of_any_length_is_cut_off(tmp_path: Path, size: int) -> None:
-    TurnLog(tmp_path).append(made())
-    path = tmp_path / FILE
-    whole = path.read_bytes()
-    path.write_bytes(whole + b"x" * size)
-    TurnLog(tmp_path)
-    assert path.read_bytes() == whole
-
-
 def test_no_file_is_no_turns(tmp_path: Path) -> None:
     assert list(read_turns(tmp_path)) == []
     assert TurnLog(tmp_path).of("first") == []
-
-
-def test_it_knows_which_turns_it_holds(tmp_path: Path) -> None:
-    log = TurnLog(tmp_path)
-    assert not log.places("first")
-    for turn in (0, 2):
-        log.append(made(turn=turn))
-    assert log.places("first") == {(0, 0), (0, 2)}
-    assert TurnLog(tmp_path).places("first") == {(0, 0), (0, 2)}

@@ -7,7 +7,7 @@ import pytest
 
 from agent.config.run_config import RunConfig
 from agent.prompt.answer import extract
-from agent.prompt.prompt import Frame, Hardware, first_prompt
+from agent.prompt.prompt import Frame, Hardware, render_prompt
 from agent.tuner import answer
 from problems.loader import DEMO, load_problem
 from problems.sizes import SizeClass
@@ -98,7 +98,7 @@ def test_it_declines_what_must_be_right_at_sizes_that_it_is_not_shown() -> None:
     config = RunConfig.model_validate({"output": Path("x"), "backend": "cpp"})
     hardware = Hardware("some CPU")
     for hidden, declined in ((False, False), (True, True)):
-        text = first_prompt(config, Frame(SOFTMAX, hardware, hidden)).text
+        text = render_prompt(config, Frame(SOFTMAX, hardware, hidden), turn=0).text
         said = answer([{"role": "user", "content": text}], None, 0)
         assert ("```" not in said) is declined
         assert ("this one must know others" in said) is declined

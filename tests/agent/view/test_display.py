@@ -42,7 +42,7 @@ def test_plain_lines_tell_of_trouble_and_of_going_on() -> None:
     view = PlainLines(config(), stream)
     view.notice(ProblemStarted(A, 3, None, 0.0))
     view.notice(Waiting(A, 0, 3, "busy"))
-    view.notice(Profiled(A, 0, 3, None, "no counters"))
+    view.notice(Profiled(A, 0, 3, "no counters"))
     last = turn(3, incorrect())
     view.notice(ProblemFinished(A, problem_result(None, last, 4, Stop.ERROR, "gone")))
     told = [line.partition("  ")[2].strip() for line in stream.getvalue().splitlines()]

@@ -110,7 +110,7 @@ def test_what_goes_wrong_is_said_above_the_table() -> None:
     table = live()
     waits = f"read a[/red]/{'long/' * 30}prompt.md"
     table.notice(Waiting(A, 0, 0, waits))
-    table.notice(Profiled(A, 0, 0, None, "no counters"))
+    table.notice(Profiled(A, 0, 0, "no counters"))
     last = turn(0, incorrect())
     table.notice(ProblemFinished(A, problem_result(None, last, 1, Stop.ERROR, "the key is wrong")))
     assert isinstance(table.console.file, io.StringIO)

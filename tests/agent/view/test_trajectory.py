@@ -1,7 +1,3 @@
-import os
-import subprocess
-import sys
-import termios
 from pathlib import Path
 
 import pytest
@@ -131,7 +127,7 @@ def test_turns_jsonl_alone_is_enough(run: Path, capsys: pytest.CaptureFixture[st
     text = shown(capsys, run / "turns.jsonl", "--prompt")
     assert "(best)" in text
     assert "no diff: " in text
-    assert "(prompt aa is not kept here)" in text
+    assert "prompts/aa.txt is not kept here)" in text
 
 
 def test_json_is_the_records_as_they_stand(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -281,42 +277,6 @@ def test_a_fork_says_what_it_took_over(run: Path, capsys: pytest.CaptureFixture[
     assert second == (
         "Turns 0 to 1 were taken over from runs/before (refine G+E+P, offline/tuner)."
     )
-
-
-def on_a_terminal(rows: int, *arguments: str) -> str:
-    """What the command writes to a terminal of so many rows, whose pager marks each line."""
-    import pty
-
-    ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (rows, 100))
-    environment = {**os.environ, "TERM": "xterm", "PAGER": "sed s/^/paged:/"}
-    environment.pop("NO_COLOR", None)
-    command = [sys.executable, "-m", "agent.show", *arguments]
-    process = subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdin=theirs, stdout=theirs, stderr=theirs
-    )
-    os.close(theirs)
-    written = b""
-    while True:
-        try:
-            block = os.read(ours, 65536)
-        except OSError:  # how Linux says that the other side was closed
-            break
-        if not block:
-            break
-        written += block
-    os.close(ours)
-    assert process.wait() == 0
-    return written.decode()
-
-
-def test_a_pager_where_the_terminal_is_too_short(run: Path) -> None:
-    paged = on_a_terminal(20, str(run))
-    assert all(line.startswith("paged:") for line in paged.splitlines())
-    assert "\x1b[1;32mturn 2: correct" in paged
-    for rows, options in ((500, []), (20, ["--no-pager"])):
-        plain = on_a_terminal(rows, str(run), *options)
-        assert "paged:" not in plain and "\x1b[1;32mturn 2: correct" in plain
 
 
 def test_a_candidate_does_not_steer_the_terminal(
