@@ -11,7 +11,7 @@ from evaluator.judge.context.construction import Construction
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.inputs.arena import make_arena
 from evaluator.judge.inputs.draws import Draw
-from evaluator.judge.inputs.mapped_arguments import lay
+from evaluator.judge.inputs.mapped_arguments import MappedArguments
 from evaluator.judge.inputs.placement import Placement
 from evaluator.judge.rejection import Rejection
 from evaluator.reason import Reason
@@ -44,11 +44,11 @@ def _wrote_to_inputs(
     judge compares its own bytes before and after, so nothing rests on what the worker says.
     """
     arena = make_arena(context.device, context.draws.arena.size, read_only_for_others=False)
+    placed = Placement(torch.empty_like(arena.bytes))
+    order = MappedArguments(arena.bytes, placed, context.draws.values_of(draw))
+    order.lay()
     runner = context.workers.new()
     try:
-        placement = Placement(arena.bytes)
-        order = lay(placement, context.draws.values_of(draw))
-        before = [tensor.view(-1).view(torch.uint8).clone() for tensor in _bytes(placement)]
         triton = candidate.backend is Backend.TRITON
         try:
             context.workers.load(runner, candidate.source, "ModelNew", triton=triton, build=build)
@@ -58,16 +58,11 @@ def _wrote_to_inputs(
         except (Rejection, DeviceError):
             # It may well crash again: what counts is what it left behind.
             pass
-        after = _bytes(placement)
         return any(
-            not torch.equal(old, new.view(-1).view(torch.uint8))
-            for old, new in zip(before, after, strict=True)
+            not torch.equal(arena.bytes[first:][:size], placed.memory[first:][:size])
+            for first, size in placed.spans
         )
     finally:
         runner.close()
-        del placement
+        del order
         arena.close()
-
-
-def _bytes(placement: Placement) -> list[torch.Tensor]:
-    return [tensor.contiguous() for tensor in placement.tensors if tensor.numel()]

@@ -7,13 +7,14 @@ printed here.
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.ipc.wire import Channel, Kind
@@ -47,97 +48,72 @@ def install(send: Send) -> None:
     import torch.utils.cpp_extension as cpp_extension
 
     one_at_a_time = threading.Lock()
+    inline = inspect.signature(cpp_extension.load_inline)
+    of_files = inspect.signature(cpp_extension.load)
 
-    def built(
-        request: BuildRequest, build_directory: object, *, is_python_module: bool
-    ) -> ModuleType | str:
+    def built(request: BuildRequest, given: SimpleNamespace) -> ModuleType | str:
         with one_at_a_time:  # candidates build in several threads, and `send` is for one
             outcome = send(request)
             if not outcome.ok:
                 raise RuntimeError(f"Error building extension '{request.name}':\n{outcome.log}")
-            library = str(placed(Path(outcome.library), request.name, build_directory))
-        return _module(request.name, library) if is_python_module else _loaded(library)
+            library = str(placed(Path(outcome.library), request.name, given.build_directory))
+        return _module(request.name, library) if given.is_python_module else _loaded(library)
 
-    def load_inline(
-        name: str,
-        cpp_sources: str | Sequence[str],
-        cuda_sources: str | Sequence[str] | None = None,
-        sycl_sources: object = None,
-        functions: str | Sequence[str] | dict[str, str] | None = None,
-        extra_cflags: Sequence[str] | None = None,
-        extra_cuda_cflags: Sequence[str] | None = None,
-        extra_sycl_cflags: object = None,
-        extra_ldflags: Sequence[str] | None = None,
-        extra_include_paths: str | Sequence[str] | None = None,
-        build_directory: object = None,
-        verbose: bool = False,
-        with_cuda: bool | None = None,
-        with_sycl: object = None,
-        is_python_module: bool = True,
-        with_pytorch_error_handling: bool = True,
-        keep_intermediates: bool = True,
-        use_pch: bool = False,
-        no_implicit_headers: bool = False,
-    ) -> ModuleType | str:
-        _refuse_sycl(sycl_sources, with_sycl)
-        cpp, cuda = _texts(cpp_sources), _texts(cuda_sources)
-        folders, elsewhere = split_folders(_texts(extra_include_paths))
-        own = gather((), folders, (*cpp, *cuda))
-        includes = tuple(f"-I{folder}" for folder in elsewhere)
-        request = BuildRequest(
-            name=name,
+    def load_inline(*args: object, **named: object) -> ModuleType | str:
+        given = _given(inline, args, named)
+        _refuse_sycl(given.sycl_sources, given.with_sycl)
+        cpp, cuda = _texts(given.cpp_sources), _texts(given.cuda_sources)
+        request = replace(
+            _request(given, (), (*cpp, *cuda)),
             cpp_sources=cpp,
             cuda_sources=cuda,
-            functions=_functions(functions),
-            cflags=(*includes, *_texts(extra_cflags)),
-            cuda_cflags=(*includes, *_texts(extra_cuda_cflags)),
-            ldflags=_texts(extra_ldflags),
-            included=own.included,
-            include_folders=own.folders,
-            with_cuda=bool(with_cuda) or bool(cuda_sources),
-            implicit_headers=not no_implicit_headers,
+            functions=_functions(given.functions),
+            with_cuda=bool(given.with_cuda or given.cuda_sources),
+            implicit_headers=not given.no_implicit_headers,
         )
-        return built(request, build_directory, is_python_module=is_python_module)
+        return built(request, given)
 
-    def load(
-        name: str,
-        sources: str | Sequence[str],
-        extra_cflags: Sequence[str] | None = None,
-        extra_cuda_cflags: Sequence[str] | None = None,
-        extra_sycl_cflags: object = None,
-        extra_ldflags: Sequence[str] | None = None,
-        extra_include_paths: str | Sequence[str] | None = None,
-        build_directory: object = None,
-        verbose: bool = False,
-        with_cuda: bool | None = None,
-        with_sycl: object = None,
-        is_python_module: bool = True,
-        is_standalone: bool = False,
-        keep_intermediates: bool = True,
-    ) -> ModuleType | str:
-        _refuse_sycl(None, with_sycl)
-        if is_standalone:
-            if is_python_module:
+    def load(*args: object, **named: object) -> ModuleType | str:
+        given = _given(of_files, args, named)
+        _refuse_sycl(None, given.with_sycl)
+        if given.is_standalone:
+            if given.is_python_module:
                 raise ValueError("`is_python_module` and `is_standalone` are mutually exclusive.")
-            raise RuntimeError(f"Error building extension '{name}': no standalone programs here")
-        paths = [Path(source) for source in _texts(sources)]
-        folders, elsewhere = split_folders(_texts(extra_include_paths))
-        own = gather(paths, folders)
-        includes = tuple(f"-I{folder}" for folder in elsewhere)
-        request = BuildRequest(
-            name=name,
-            cflags=(*includes, *_texts(extra_cflags)),
-            cuda_cflags=(*includes, *_texts(extra_cuda_cflags)),
-            ldflags=_texts(extra_ldflags),
-            files=own.sources,
-            included=own.included,
-            include_folders=own.folders,
-            with_cuda=bool(with_cuda) or any(path.suffix in _DEVICE_SUFFIXES for path in paths),
-        )
-        return built(request, build_directory, is_python_module=is_python_module)
+            raise RuntimeError(
+                f"Error building extension '{given.name}': no standalone programs here"
+            )
+        paths = [Path(source) for source in _texts(given.sources)]
+        on_device = any(path.suffix in _DEVICE_SUFFIXES for path in paths)
+        request = _request(given, paths, ())
+        return built(replace(request, with_cuda=bool(given.with_cuda) or on_device), given)
 
     cpp_extension.load_inline = load_inline
     cpp_extension.load = load
+
+
+def _given(
+    signature: inspect.Signature, args: tuple[object, ...], named: dict[str, object]
+) -> SimpleNamespace:
+    """The arguments of a call by PyTorch's names. Raises `TypeError` as the call would."""
+    bound = signature.bind(*args, **named)
+    bound.apply_defaults()
+    return SimpleNamespace(**bound.arguments)
+
+
+def _request(given: SimpleNamespace, paths: Sequence[Path], texts: Sequence[str]) -> BuildRequest:
+    """What both functions ask for, with the files that the sources include."""
+    folders, elsewhere = split_folders(_texts(given.extra_include_paths))
+    own = gather(paths, folders, texts)
+    includes = tuple(f"-I{folder}" for folder in elsewhere)
+    return BuildRequest(
+        name=given.name,
+        cflags=(*includes, *_texts(given.extra_cflags)),
+        cuda_cflags=(*includes, *_texts(given.extra_cuda_cflags)),
+        ldflags=_texts(given.extra_ldflags),
+        files=own.sources,
+        included=own.included,
+        include_folders=own.folders,
+    )
 
 
 def placed(library: Path, name: str, asked: object) -> Path:

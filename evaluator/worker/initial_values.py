@@ -14,8 +14,6 @@ from typing import Any
 
 import torch
 
-from evaluator.worker.replaced_method import replaced_method
-
 _LARGE = 2**22
 """Elements from which a tensor is filled with copies."""
 _BLOCK = 1_048_573
@@ -31,6 +29,20 @@ def repeated_initial_values() -> Iterator[None]:
         replaced_method(kind, "normal_", _repeating(kind.normal_)),
     ):
         yield
+
+
+@contextmanager
+def replaced_method(owner: type, name: str, method: object) -> Iterator[None]:
+    """While this lasts, a class has this method, in place of its own or of one that it inherits."""
+    own = vars(owner).get(name)
+    setattr(owner, name, method)
+    try:
+        yield
+    finally:
+        if own is None:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, own)
 
 
 def _repeating(draw: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:

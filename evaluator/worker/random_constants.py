@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn.modules import module as registration
 from torch.nn.modules.batchnorm import _NormBase
 
-from evaluator.worker.replaced_method import replaced_method
+from evaluator.worker.initial_values import replaced_method
 
 STATISTICS = ("running_mean", "running_var")
 

@@ -45,15 +45,17 @@ def decode(value: Any, memory: torch.Tensor, adopt: Callable[[torch.Tensor], tor
     raise ValueError(f"unknown kind of value {value['kind']!r}")
 
 
-def flatten(value: Any, *, look: bool = False) -> list[torch.Tensor]:
+def flatten(value: Any, *, look: bool = False, trusted: bool = False) -> list[torch.Tensor]:
     """The tensors of a forward's result, in order; a Python number becomes a 0-dim tensor.
 
     Those of a dict come in the order of its keys. `look`: a subclass of Tensor is looked at, by
-    adding zero, as a caller would who goes on computing with it.
+    adding zero, as a caller would who goes on computing with it. `trusted`: it is as good as any.
 
     Raises `TensorSubclassError` and, for anything else, `TypeError`.
     """
-    if type(value) in (torch.Tensor, torch.nn.Parameter):
+    if type(value) in (torch.Tensor, torch.nn.Parameter) or (
+        trusted and isinstance(value, torch.Tensor)
+    ):
         return [value.detach()]
     if isinstance(value, torch.Tensor):
         if look and type(seen := value + 0) is torch.Tensor:
@@ -63,11 +65,11 @@ def flatten(value: Any, *, look: bool = False) -> list[torch.Tensor]:
             "when it is looked at: return a plain tensor"
         )
     if isinstance(value, tuple | list):
-        return [tensor for item in value for tensor in flatten(item, look=look)]
+        return [t for item in value for t in flatten(item, look=look, trusted=trusted)]
     if isinstance(value, dict):
         # Dicts are equal whatever the order in which their keys were set.
-        ordered = sorted(value, key=str)
-        return [tensor for key in ordered for tensor in flatten(value[key], look=look)]
+        ordered = [value[key] for key in sorted(value, key=str)]
+        return flatten(ordered, look=look, trusted=trusted)
     if isinstance(value, bool | int | float):
         return [torch.tensor(value)]
     raise TypeError(f"forward returned a {type(value).__name__}; tensors were expected")

@@ -25,62 +25,36 @@ def check(
     return command("evaluator.check", folder / kernel, *words, *options)
 
 
-@pytest.fixture(scope="module")
-def accepted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def test_a_verdict_as_json(tmp_path: Path) -> None:
     # So long that it is timed in several workers.
-    given = ("--json", "--audit", "--timing-seconds", "1")
-    done = check(tmp_path_factory.mktemp("accepted"), HONEST, *given)
+    done = check(tmp_path, HONEST, "--json", "--audit", "--timing-seconds", "1")
     assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
-
-
-def test_a_verdict_with_its_reason(accepted: dict[str, Any]) -> None:
+    accepted: dict[str, Any] = json.loads(done.stdout)
+    evaluation = Evaluation.model_validate(accepted)
+    assert evaluation.model_dump(mode="json", by_alias=True) == accepted
     assert (accepted["status"], accepted["reason"]) == ("correct", "")
     assert accepted["message"].startswith("correct; ")
-    assert accepted["weights"] == "named"
-
-
-def test_figures_on_correctness_and_the_seeds_behind_them(accepted: dict[str, Any]) -> None:
     correctness = accepted["correctness"]
     assert 3 <= correctness["calls_judged"] <= correctness["calls_made"]
-    assert 0 <= correctness["error_ratio"] < correctness["error_ratio_limit"]
-    assert correctness["reference"] == "fp64"
-    assert len(accepted["seeds"]) == correctness["calls_judged"]
-    assert len(set(accepted["seeds"])) == len(accepted["seeds"])
-
-
-def test_times_with_intervals_for_each_baseline(accepted: dict[str, Any]) -> None:
+    assert len(set(accepted["seeds"])) == len(accepted["seeds"]) == correctness["calls_judged"]
     timing = accepted["timing"]
     assert 0 < timing["latency_low_us"] <= timing["latency_us"] <= timing["latency_high_us"]
-    assert timing["speedup_low"] <= timing["speedup"] <= timing["speedup_high"]
-    assert timing["verdict"] in ("faster", "same", "slower", "unclear")
     assert timing["stopped"] in ("precise", "time", "calls")
     eager = timing["baselines"]["eager"]
-    assert eager["pairs"] >= 6 and eager["latency_us"] > 0
+    assert eager["latency_us"] > 0
     assert eager["speedup_low"] <= eager["speedup"] <= eager["speedup_high"]
-
-
-def test_walls_and_the_state_of_the_device(accepted: dict[str, Any]) -> None:
     assert {"no_new_privs", "rlimits", "clean_environment"} <= set(accepted["isolation"])
     assert accepted["device"]
     assert accepted["conditions"]["threads"] >= 1
     assert {"torch", "python"} <= set(accepted["conditions"])
-
-
-def test_label_and_audit(accepted: dict[str, Any]) -> None:
     assert accepted["provenance"] == "library"
     audit = accepted["audit"]
     assert audit["occasion"] == "asked"
     assert [run["tool"] for run in audit["sanitizers"]] == ["address", "undefined"]
     assert {run["outcome"] for run in audit["sanitizers"]} == {"not_run"}
     assert audit["shares"]["library"] > 0.9
+    assert audit["warnings"] == []
     assert accepted["seconds"]["audit"] == audit["seconds"] > 0
-
-
-def test_it_reads_back(accepted: dict[str, Any]) -> None:
-    evaluation = Evaluation.model_validate(accepted)
-    assert evaluation.model_dump(mode="json", by_alias=True) == accepted
 
 
 def test_a_refusal_for_a_person(tmp_path: Path) -> None:

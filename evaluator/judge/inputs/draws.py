@@ -13,7 +13,7 @@ from evaluator.judge.blockwise import same
 from evaluator.judge.inputs.arena import make_arena
 from evaluator.judge.inputs.input_fitness import is_taken
 from evaluator.judge.inputs.input_kinds import InputKinds
-from evaluator.judge.inputs.mapped_arguments import MappedArguments, stage
+from evaluator.judge.inputs.mapped_arguments import MappedArguments
 from evaluator.judge.inputs.placement import MARGINS, Placement
 from evaluator.judge.problem.reference import Reference, flatten_arguments
 from evaluator.judge.problem.variation import fresh_seed, kind_of, nearly
@@ -172,7 +172,8 @@ class Draws:
         return self._lay(self.values_of(draw), _SHIFT_BYTES, MARGINS[0])
 
     def _lay(self, values: list[Any], start: int, margin: int) -> MappedArguments:
-        self._last = stage(self.arena.bytes, Placement(self._staging, start, margin), values)
+        placement = Placement(self._staging, start, margin)
+        self._last = MappedArguments(self.arena.bytes, placement, values)
         return self._last
 
 

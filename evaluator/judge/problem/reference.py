@@ -22,6 +22,7 @@ from evaluator.judge.problem.problem_file import ProblemFile, is_out_of_memory
 from evaluator.judge.problem.variation import FACTORS, Variation, base, kind_of
 from evaluator.protocol import RULES, Rules
 from evaluator.settings import Precision
+from evaluator.worker import values
 from evaluator.worker.initial_values import repeated_initial_values
 from evaluator.worker.random_constants import STATISTICS, around, random_constants
 
@@ -38,18 +39,11 @@ DTYPES = {
 
 
 def flatten(value: Any) -> list[torch.Tensor]:
-    """The tensors in a result, in order, a dict's by its keys; Python numbers as 0-dim tensors."""
-    if isinstance(value, torch.Tensor):
-        return [value.detach()]
-    if isinstance(value, tuple | list):
-        return [tensor for item in value for tensor in flatten(item)]
-    if isinstance(value, dict):
-        # Dicts are equal whatever the order in which their keys were set.
-        ordered = sorted(value, key=str)
-        return [tensor for key in ordered for tensor in flatten(value[key])]
-    if isinstance(value, bool | int | float):
-        return [torch.tensor(value)]
-    raise UnusableReferenceError(f"the reference returns a {type(value).__name__}")
+    """The tensors in a result of the reference's, as a worker finds them in a candidate's."""
+    try:
+        return values.flatten(value, trusted=True)
+    except TypeError as error:
+        raise UnusableReferenceError(f"the reference's {error}") from None
 
 
 def flatten_arguments(values: list[Any]) -> list[torch.Tensor]:
@@ -116,8 +110,8 @@ class Reference:
     def _constructed(self, seed: int, *, constants: bool = False) -> torch.nn.Module:
         """A module on the CPU. `constants`: those among its weights are random, too."""
         torch.manual_seed(seed)
-        values = repeated_initial_values() if self._repeats_values else contextlib.nullcontext()
-        with values, random_constants(seed) if constants else contextlib.nullcontext():
+        repeated = repeated_initial_values() if self._repeats_values else contextlib.nullcontext()
+        with repeated, random_constants(seed) if constants else contextlib.nullcontext():
             try:
                 module = self.problem.module.Model(*self.initial_arguments)
             except Exception as error:

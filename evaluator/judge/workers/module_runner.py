@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TypedDict
 
 import torch
@@ -17,6 +19,7 @@ from evaluator.backend_flags import BackendFlags
 from evaluator.builder.handover import Build
 from evaluator.errors import DeviceError
 from evaluator.evaluation import BuildReport, Status
+from evaluator.hardware.kernel_files import read_text
 from evaluator.ipc.failure import Phase
 from evaluator.ipc.reply import GATE_BYTES, Reply
 from evaluator.ipc.wire import Kind, Message
@@ -29,7 +32,6 @@ from evaluator.judge.workers.call import Call
 from evaluator.judge.workers.conversation import Conversation
 from evaluator.judge.workers.foreign_memory import can_read
 from evaluator.judge.workers.gate import Gate
-from evaluator.judge.workers.memory_use import WorkerMemory
 from evaluator.judge.workers.output_memory import (
     Borrowed,
     any_overlap,
@@ -443,6 +445,39 @@ class ModuleRunner:
         if self._outputs is not None:
             self._outputs.close()
             self._outputs = None
+
+
+class WorkerMemory:
+    """What one worker holds on its device beyond what it held when this was made.
+
+    On a GPU this is what its process has reserved there: its weights, what PyTorch's allocator
+    keeps for its calls, workspaces of libraries and loaded kernels. Memory that a candidate frees
+    within a call without PyTorch's allocator is not seen. Make it once the worker has its context,
+    and while nothing else comes or goes on the device. On a CPU it is the largest resident set.
+    """
+
+    def __init__(self, device: torch.device, pid: int, held_bytes: int = 0) -> None:
+        """`held_bytes`: what counts of what it holds already."""
+        self._device = device
+        self._pid = pid
+        before = self._held_bytes()
+        self._before = None if before is None else before - held_bytes
+
+    def most_bytes(self, slot_bytes: int = 0) -> int | None:
+        """The most so far, without the slot for outputs; None where the system does not say."""
+        now = self._held_bytes(most=True)
+        if now is None or self._before is None:
+            return None
+        return max(0, now - self._before - (slot_bytes if self._device.type == "cuda" else 0))
+
+    def _held_bytes(self, *, most: bool = False) -> int | None:
+        if self._device.type == "cuda":
+            free, total = torch.cuda.mem_get_info(self._device)
+            return int(total - free - torch.cuda.memory_reserved(self._device))
+        name = "VmHWM" if most else "VmRSS"
+        status = read_text(Path(f"/proc/{self._pid}/status"))
+        found = re.search(rf"^{name}:\s+(\d+) kB$", status, re.MULTILINE)
+        return 1024 * int(found[1]) if found else None
 
 
 def _not_constructed(*runners: ModuleRunner) -> None:

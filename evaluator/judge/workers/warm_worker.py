@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-import threading
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
 
 from evaluator.errors import InfrastructureError
 from evaluator.hardware.device_lock import context_turn
@@ -29,47 +28,22 @@ class WarmWorker:
         limits: WorkerLimits,
         device: str,
         fork: Callable[[], WorkerProcess],
-        after: WarmWorker | None = None,
+        making: Executor,
     ) -> None:
-        """Begins with the first step at once, in a thread of its own, or once what another one has
-        begun is done. `device`: whose context the worker makes. `fork` may raise
-        `InfrastructureError`."""
+        """Begins with the first step at once, in `making`. `device`: whose context the worker
+        makes. `fork` may raise `InfrastructureError`."""
         self.limits = limits
         self.worker: WorkerProcess | None = None
         """Once it is made, and None where it couldn't be."""
         self._device = device
-        self._thread: threading.Thread | None = None if after is None else after._thread
-        self._finished = False
-        self._completing = False
-        self._go_on(lambda: self._make(fork), lambda: None)
+        self._making = making
+        self._has_context = self._completing = False
+        self._step = making.submit(self._make, fork)
 
-    def finish(self, then: Callable[[], None]) -> None:
-        """Have the second step done as well, if it is not yet. `then` is called once the worker is
-        made, or can't be, by whatever thread that is."""
+    def finish(self) -> None:
+        """Have the second step done as well, if it is not yet."""
         self._completing = True
-        self._go_on(self._make_context, then)
-
-    def _go_on(self, step: Callable[[], None], then: Callable[[], None]) -> None:
-        before = self._thread
-
-        def run() -> None:
-            try:
-                if before is not None:
-                    before.join()
-                step()
-            finally:
-                then()
-
-        thread = threading.Thread(target=run, name="warm worker", daemon=True)
-        try:
-            thread.start()
-        except RuntimeError as error:
-            # A candidate may have taken all the threads that there are.
-            print(f"no warm worker: {error}", file=sys.stderr)
-            self.settle()
-            then()
-        else:
-            self._thread = thread
+        self._step = self._making.submit(self._make_context)
 
     def _make(self, fork: Callable[[], WorkerProcess]) -> None:
         try:
@@ -82,11 +56,11 @@ class WarmWorker:
             self.worker = worker
 
     def _make_context(self) -> None:
-        if self.worker is None or self._finished or self._device == "cpu":
+        if self.worker is None or self._has_context or self._device == "cpu":
             return
         with context_turn():
-            self._finished = self._is_warm(self.worker)
-        if not self._finished:
+            self._has_context = self._is_warm(self.worker)
+        if not self._has_context:
             self.worker = None
 
     def _is_warm(self, worker: WorkerProcess, *, context: bool = True) -> bool:
@@ -105,13 +79,12 @@ class WarmWorker:
         return False
 
     @property
-    def failed(self) -> bool:
-        return self.worker is None and (self._thread is None or not self._thread.is_alive())
+    def in_the_making(self) -> bool:
+        return not self._step.done()
 
     def settle(self) -> None:
         """Wait until what was begun is done, or can't be: from then on it does nothing."""
-        if self._thread is not None:
-            self._thread.join()
+        wait([self._step])
 
     def settle_context(self) -> None:
         """Wait until no context is in the making."""
@@ -137,8 +110,8 @@ class WarmWorker:
 
 
 class WarmPool:
-    """They are made one after the other and handed out in that order. Only the first gets the
-    context of a GPU, which takes memory there."""
+    """They are made one after the other, in one thread, and handed out in that order. Only the
+    first gets the context of a GPU, which takes memory there."""
 
     def __init__(
         self,
@@ -152,6 +125,9 @@ class WarmPool:
         self._fork = fork
         self._may_wait = may_wait
         self._waiting: deque[WarmWorker] = deque()
+        self._making = ThreadPoolExecutor(1, "warm worker")
+        # The thread starts now: a candidate may take all the threads that there are.
+        self._making.submit(int)
 
     @property
     def first(self) -> WarmWorker | None:
@@ -166,26 +142,28 @@ class WarmPool:
         if not self._may_wait():
             return
         for waiting in list(self._waiting):
-            if waiting.failed or waiting.limits != limits:
+            failed = waiting.worker is None and not waiting.in_the_making
+            if failed or waiting.limits != limits:
                 self._waiting.remove(waiting)
                 waiting.end()
         while len(self._waiting) < count:
-            last = self._waiting[-1] if self._waiting else None
-            self._waiting.append(WarmWorker(limits, self._device, lambda: self._fork(limits), last))
+            new = WarmWorker(limits, self._device, lambda: self._fork(limits), self._making)
+            self._waiting.append(new)
 
     def prepare(self, limits: WorkerLimits, then: Callable[[], None] = lambda: None) -> None:
         """Have a warm worker made for the next fork with these limits, with the context.
 
         `then` is called once nothing is in the making, here or in another thread.
         """
-        with contextlib.ExitStack() as after:
-            after.callback(then)
+        try:
             self.begin(limits)
             if self._waiting:
-                first, *others = self._waiting
-                for waiting in others:
-                    after.callback(waiting.settle)
-                first.finish(after.pop_all().close)
+                self._waiting[0].finish()
+        finally:
+            if self._waiting:
+                self._making.submit(then)
+            else:
+                then()
 
     def settle(self) -> None:
         """Wait until nothing is in the making: it would disturb what is timed now."""
@@ -202,3 +180,7 @@ class WarmPool:
         for waiting in dropped:
             waiting.end()
         return bool(dropped)
+
+    def close(self) -> None:
+        self.drop()
+        self._making.shutdown()

@@ -233,7 +233,7 @@ class Zygote:
         return self._process.poll() is None
 
     def close(self) -> None:
-        self.pool.drop()
+        self.pool.close()
         self._channel.close()
         try:
             self._process.wait(2.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluator.evaluation import Status, Verdict
+from evaluator.evaluation import Evaluation, Status, Verdict
 from evaluator.metrics import sol_score
 from evaluator.settings import BaselineName
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
@@ -17,6 +17,11 @@ def forward(body: str, head: str = "") -> str:
     indented = body.replace("\n", "\n        ")
     start = HONEST.split("    def forward")[0]
     return f"{head}\n{start}    def forward(self, x):\n        {indented}\n"
+
+
+def was_timed(evaluation: Evaluation) -> bool:
+    """Whether blocks of calls were made beside the baseline: what was seen then is reported."""
+    return any(name.startswith("timed_") for name in evaluation.conditions)
 
 
 def test_an_honest_copy_is_correct_and_about_as_fast(evaluate):
@@ -33,6 +38,7 @@ def test_an_honest_copy_is_correct_and_about_as_fast(evaluate):
     assert timing.sol_score == sol_score(timing.latency_us, eager_us, timing.bound_us)
     assert len(set(evaluation.seeds)) == len(evaluation.seeds) >= 3
     assert "no_new_privs" in evaluation.isolation
+    assert was_timed(evaluation)
 
 
 @pytest.mark.thorough
@@ -60,6 +66,7 @@ def test_wrong_values_are_incorrect(evaluate, body, pattern):
     evaluation = evaluate(forward(body))
     assert evaluation.status is Status.INCORRECT
     assert evaluation.reason == "wrong_values"
+    assert evaluation.correctness.calls_made == 1
     assert evaluation.correctness.mismatch.wrong > 0
     if pattern:
         assert pattern in evaluation.correctness.mismatch.patterns
@@ -121,7 +128,7 @@ def test_a_result_that_depends_on_chance_is_called_a_race(evaluate):
 def test_every_end_has_its_reason(evaluate, source, status, reason):
     evaluation = evaluate(source)
     assert (evaluation.status, evaluation.reason) == (status, reason), evaluation.message
-    assert evaluation.timing is None
+    assert evaluation.timing is None and not was_timed(evaluation)
 
 
 def test_the_message_quotes_the_candidates_own_line(evaluate):
@@ -271,6 +278,7 @@ def test_a_kernel_that_knows_only_the_shown_sizes_fails_at_hidden_ones(evaluate)
     evaluation = evaluate(forward(body), hidden=(other,))
     assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, "wrong_values")
     assert "other sizes, inputs of shape (3, 37)" in evaluation.message
+    assert not was_timed(evaluation)
     assert evaluate(forward(body)).status is Status.CORRECT
 
 

@@ -97,23 +97,6 @@ self.t = nn.Parameter(torch.randn(features))
         "return F.layer_norm(y, y.shape[1:], self.g, self.h) * self.s + self.t",
         "seeded",
     ),
-    "initialises as a layer does and then folds": (
-        """
-self.w = nn.Parameter(torch.Tensor(features, features))
-self.b = nn.Parameter(torch.Tensor(features))
-nn.init.kaiming_uniform_(self.w, a=math.sqrt(5))
-nn.init.uniform_(self.b, -1 / math.sqrt(features), 1 / math.sqrt(features))
-self.b.data.div_(3.0).sub_(0.5)
-self.w.data.div_(3.0)
-self.g = nn.Parameter(torch.ones(features))
-self.h = nn.Parameter(torch.zeros(features))
-self.s = nn.Parameter(torch.ones(1, features))
-self.t = nn.Parameter(torch.randn(features))
-""",
-        "y = F.linear(x, self.w, self.b)\n"
-        "return F.layer_norm(y, y.shape[1:], self.g, self.h) * self.s + self.t",
-        "seeded",
-    ),
     "folds under other names in the same order": (
         """
 linear, norm = nn.Linear(features, features), nn.LayerNorm(features)
@@ -166,10 +149,6 @@ WRONG = {
     "ignores constant parameters that it touches": (
         f"{_NAMED}with torch.no_grad():\n    self.scale.mul_(1)\n    self.norm.weight.mul_(1)",
         _IGNORING,
-    ),
-    "ignores a constant parameter and touches another": (
-        _NAMED + "self.shift.data.mul_(2).div_(2)\nself.linear.bias.data.add_(0)",
-        "return self.norm(self.linear(x) / 3.0 - 0.5) + self.shift",
     ),
     "has no constant parameters": (
         "self.linear = nn.Linear(features, features)\n"

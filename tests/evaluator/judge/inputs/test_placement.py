@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from evaluator.judge.inputs.mapped_arguments import stage
+from evaluator.judge.inputs.mapped_arguments import MappedArguments
 from evaluator.judge.inputs.placement import MARGINS, Placement
 from tests.task import task
 
@@ -81,7 +81,8 @@ def _one_too_many(evaluate, reduced: str, offset: int, result: str):
 def test_large_tensors_are_laid_once_from_where_they_were_made() -> None:
     arena = torch.zeros(2**14, dtype=torch.uint8)
     values = [torch.arange(40.0).view(5, 8).t(), torch.ones(1, 3).expand(4, 3), 3]
-    laid = stage(arena, Placement(torch.empty_like(arena, device="meta"), 512, MARGINS[1]), values)
+    nowhere = Placement(torch.empty_like(arena, device="meta"), 512, MARGINS[1])
+    laid = MappedArguments(arena, nowhere, values)
     assert not arena.any()
     laid.lay()
     assert laid.is_spent

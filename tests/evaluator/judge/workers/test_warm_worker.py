@@ -176,31 +176,6 @@ def test_one_whose_first_step_failed_is_made_again(running, monkeypatch, capsys)
     assert answers(made(running))
 
 
-def test_where_the_second_step_has_no_thread_the_first_is_waited_for(running, monkeypatch):
-    """A caller that hears that nothing is in the making may take the device."""
-    forked, go_on, order = running._fork_fresh, threading.Event(), []
-    start = threading.Thread.start
-
-    def late(limits, *, confine):
-        go_on.wait()
-        worker = forked(limits, confine=confine)
-        order.append("made")
-        return worker
-
-    def refused(self):
-        if self.name != "warm worker":
-            return start(self)
-        go_on.set()
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(running, "_fork_fresh", late)
-    running.pool.begin(LIMITS)
-    with monkeypatch.context() as patched:
-        patched.setattr(threading.Thread, "start", refused)
-        running.pool.prepare(LIMITS, then=lambda: order.append("then"))
-    assert order == ["made", "then"]
-
-
 def test_a_trusted_worker_leaves_it_alone(running):
     running.pool.prepare(LIMITS)
     waits = made(running)
@@ -218,15 +193,6 @@ def test_with_other_limits_it_is_of_no_use_and_ended(running):
     waits = made(running)
     running.pool.prepare(WorkerLimits(8 * 2**30, cpu_seconds=60))
     assert made(running) is not waits and not still_running({waits.pid})
-
-
-def test_one_that_died_meanwhile_is_nobodys_failure(running):
-    running.pool.prepare(LIMITS)
-    waits = made(running)
-    os.kill(waits.pid, signal.SIGKILL)
-    assert not still_running({waits.pid})
-    with running.fork(LIMITS) as fresh:
-        assert fresh is not waits and answers(fresh)
 
 
 def test_one_that_never_answers_is_given_up(running, monkeypatch):
@@ -259,11 +225,13 @@ def test_what_it_could_not_do_is_told_and_not_raised(running, monkeypatch, capsy
         assert answers(fresh)
 
 
-@pytest.mark.parametrize("fault", ["stopped", "device"])
+@pytest.mark.parametrize("fault", ["killed", "stopped", "device"])
 def test_one_that_has_gone_bad_meanwhile_is_not_handed_out(running, monkeypatch, fault):
     running.pool.prepare(LIMITS)
     waits = made(running)
-    if fault == "stopped":
+    if fault == "killed":
+        os.kill(waits.pid, signal.SIGKILL)
+    elif fault == "stopped":
         os.kill(waits.pid, signal.SIGSTOP)
         monkeypatch.setattr(warm_worker, "START_TIMEOUT_S", 0.5)
     else:
@@ -294,11 +262,8 @@ def test_a_fork_that_fails_ends_nobody(running):
 
 def test_without_a_thread_there_is_no_worker_and_nothing_is_left(running, monkeypatch, capsys):
     def refused(self):
-        if self.name == "warm worker":
-            return start(self)
         raise RuntimeError("can't start new thread")
 
-    start = threading.Thread.start
     # What earlier tests left to the garbage collector would be closed in between.
     gc.collect()
     before = len(list(Path("/proc/self/fd").iterdir())), set(running._folder.iterdir())
@@ -316,6 +281,7 @@ def test_without_a_thread_there_is_no_worker_and_nothing_is_left(running, monkey
 
 @pytest.mark.parametrize(("settled", "killed"), [(True, False), (False, True)])
 def test_it_ends_with_its_zygote(settled, killed):
+    threads = set(threading.enumerate())
     started = Zygote()
     before = descendants(os.getpid())
     started.pool.prepare(LIMITS)
@@ -328,7 +294,7 @@ def test_it_ends_with_its_zygote(settled, killed):
     started.close()
     assert not still_running(left)
     assert not started._folder.exists()
-    assert "warm worker" not in {thread.name for thread in threading.enumerate()}
+    assert set(threading.enumerate()) <= threads
 
 
 @pytest.mark.thorough
@@ -376,8 +342,8 @@ def test_nothing_is_timed_while_one_is_in_the_making(verdict, shared_judge, monk
 
     def noting(what, function):
         def noted(*arguments, **named):
-            in_the_making = "warm worker" in {thread.name for thread in threading.enumerate()}
-            timed.append((what, in_the_making))
+            waiting = shared_judge._zygote.pool._waiting
+            timed.append((what, any(each.in_the_making for each in waiting)))
             return function(*arguments, **named)
 
         return noted
