@@ -69,9 +69,8 @@ def make_compact(
     """Write the compact form of `run` to the new folder `out`.
 
     `parts`: folders of the run to keep, of `kernels`, `prompts`, `completions`. `problems`: keep
-    only these; empty keeps all. Paths of the
-    machine that the run was made on are written as `RUN`, `.` (where we stand) and `~`. Raises
-    `UsageError` where `run` is not a run directory.
+    only these; empty keeps all. Paths of the machine that the run was made on are written as `RUN`,
+    `.` (where we stand) and `~`. Raises `UsageError` where `run` is not a run directory.
     """
     import json
 

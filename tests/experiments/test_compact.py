@@ -31,6 +31,7 @@ def test_it_reads_like_the_run_itself(run: Path, tmp_path: Path):
         whole.sort_values(["problem", "call"]).reset_index(drop=True).drop(columns=["run", "path"])
     )
     assert len(list(read_turns(tmp_path / "small"))) == 20
+    assert not (tmp_path / "small" / "kernels").exists()
 
 
 def test_it_is_smaller_and_says_what_was_cut(run: Path, tmp_path: Path):
@@ -44,14 +45,6 @@ def test_it_is_smaller_and_says_what_was_cut(run: Path, tmp_path: Path):
     ]
     assert failed.evaluation.build is not None
     assert failed.evaluation.build.log.endswith(f"({500 - KEPT_LINES} more lines, not kept)")
-
-
-def test_the_best_kernels_stay_and_others_on_demand(run: Path, tmp_path: Path):
-    make_compact(run, tmp_path / "small")
-    make_compact(run, tmp_path / "larger", parts=["kernels"])
-    assert (tmp_path / "small" / "best").is_dir()
-    assert not (tmp_path / "small" / "kernels").exists()
-    assert len(list((tmp_path / "larger" / "kernels").iterdir())) == 20
 
 
 def test_answers_that_were_kept_can_be_given_again(run: Path, tmp_path: Path):
@@ -127,10 +120,6 @@ def test_the_command_makes_it_once(run: Path, tmp_path: Path):
     out = tmp_path / "small"
     done = command(MODULE, run, out, "--kernels")
     assert (done.returncode, done.stdout) == (0, "")
+    assert (out / "best").is_dir()
+    assert len(list((out / "kernels").iterdir())) == 20
     assert "exists; name a folder that does not" in refused(MODULE, run, out)
-
-
-def test_what_is_no_run_is_refused(tmp_path: Path):
-    with pytest.raises(UsageError, match="not a run directory"):
-        make_compact(tmp_path, tmp_path / "small")
-    assert not (tmp_path / "small").exists()

@@ -1,4 +1,4 @@
-"""CUDA kernels of the tuner: their arithmetic on an emulated device, and that nvcc takes them."""
+"""CUDA kernels of the tuner: that nvcc takes them, and what their schedules say."""
 
 import re
 from pathlib import Path
@@ -14,8 +14,6 @@ from evaluator.builder.builder import Builder
 from problems.sizes import SizeClass
 from tests.agent.tuner.families import FAMILIES
 from tests.agent.tuner.prompts import POINTWISE, SOFTMAX, Turn, prompt
-from tests.agent.tuner.test_numerics import failures, run
-from tests.agent.tuner.variants import renamed, resized
 from tests.agent.tuner.written import candidate, chosen, claimed, request, safe
 from tests.nvcc import needs_nvcc
 from tools.profiling.profile_report import Bottleneck
@@ -27,22 +25,12 @@ BOLD = {
     "vec": "4", "threads": "64", "team": "8", "stage": "regs", "items": "2", "maths": "fast",
     "acc": "fp32",
 }  # fmt: skip
-OTHERS: tuple[dict[str, str], ...] = (
-    {"vec": "8", "threads": "128", "team": "32", "stage": "smem", "items": "4", "acc": "fp64"},
-    {"vec": "2", "threads": "1024", "team": "8", "stage": "smem", "maths": "fast"},
-    {"vec": "4", "threads": "64", "stage": "regs", "items": "8", "acc": "fp64"},
-    {"vec": "4", "threads": "32", "team": "1", "acc": "fp64", "items": "8"},
-)  # fmt: skip
 
 
 def even(text: str) -> str:
     for odd, size in EVEN.items():
         text = text.replace(odd, size)
     return text
-
-
-def emulated_case(reference: str, **choices: str) -> tuple[str, str]:
-    return reference, candidate(reference, chosen(reference, **choices), emulate=True)
 
 
 @pytest.fixture(scope="session")
@@ -53,48 +41,6 @@ def cache(shared_cache: Path) -> Path:
 @pytest.fixture(scope="session")
 def builder(cache: Path) -> Builder:
     return Builder(cache, cuda_arch="9.0a")
-
-
-@pytest.fixture(scope="module")
-def fast(cache: Path) -> dict[str, dict]:
-    """All fast cases in one process, so that PyTorch is imported once."""
-    cases = {f"careful {name}": emulated_case(text) for name, text in FAMILIES.items()}
-    for name, text in FAMILIES.items():
-        cases[f"bold {name}"] = emulated_case(even(text), **BOLD)
-    reference, kernel = cases["careful long_rows"]
-    unfenced = kernel.replace("    __syncthreads();\n", "")
-    assert unfenced != kernel
-    return run(cache, cases | {"unfenced": (reference, unfenced)})
-
-
-@pytest.mark.slow
-def test_every_family_on_an_emulated_device(fast: dict[str, dict]) -> None:
-    report = {name: facts for name, facts in fast.items() if name != "unfenced"}
-    assert len(report) == 2 * len(FAMILIES)
-    assert not failures(report)
-
-
-@pytest.mark.slow
-def test_an_emulated_kernel_that_does_not_wait_is_found_out(fast: dict[str, dict]) -> None:
-    """The emulation is worth something: without its barriers a reduction is wrong."""
-    assert failures({"unfenced": fast["unfenced"]})
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("choices", OTHERS, ids=lambda c: "_".join(c.values()))
-def test_every_family_with_other_schedules(cache: Path, choices: dict[str, str]) -> None:
-    cases = {name: emulated_case(even(text), **choices) for name, text in FAMILIES.items()}
-    assert not failures(run(cache, cases))
-
-
-@pytest.mark.slow
-def test_every_problem_that_is_claimed_renamed_and_resized(cache: Path) -> None:
-    cases = {}
-    for name, text in claimed(SizeClass.CPU).items():
-        reference = resized(renamed(text))
-        cases[name] = emulated_case(reference, vec="4", stage="regs", team="32")
-    assert len(cases) >= 24
-    assert not failures(run(cache, cases))
 
 
 @pytest.mark.thorough

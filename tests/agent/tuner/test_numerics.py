@@ -11,7 +11,6 @@ import pytest
 from problems.loader import load_suite
 from problems.sizes import SizeClass
 from tests.agent.tuner.families import FAMILIES
-from tests.agent.tuner.quirks import QUIRKS
 from tests.agent.tuner.variants import renamed, resized
 from tests.agent.tuner.written import written
 
@@ -114,14 +113,3 @@ def test_crude_maths_are_wrong_where_they_are_used(fast: dict[str, dict]) -> Non
 def test_every_family_with_other_schedules(cache: Path, choices: dict[str, str]) -> None:
     cases = {name: (text, written(text, **choices)) for name, text in FAMILIES.items()}
     assert not failures(run(cache, cases))
-
-
-@pytest.mark.slow
-def test_whole_files_with_quirks(cache: Path) -> None:
-    cases = {name: (text, written(text, **BOLD)) for name, text in QUIRKS.items()}
-    assert not failures(run(cache, cases))
-
-
-@pytest.mark.slow
-def test_every_problem_with_the_default_schedule(cache: Path) -> None:
-    assert not failures(run(cache, claimed(**CAREFUL)))

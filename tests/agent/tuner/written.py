@@ -12,7 +12,6 @@ from agent.tuner.tracing.trace import trace
 from evaluator.ipc.build_request import BuildRequest
 from problems.loader import load_suite
 from problems.sizes import SizeClass
-from tests.agent.tuner.cuda_emulation import emulated
 
 
 def family(reference: str) -> str:
@@ -40,14 +39,12 @@ def safe(reference: str, random: Random) -> Schedule:
     return schedule.adopting(known.default(), known.risks(schedule))
 
 
-def candidate(
-    reference: str, schedule: Schedule, emulate: bool = False, backend: str = "cuda"
-) -> str:
+def candidate(reference: str, schedule: Schedule, backend: str = "cuda") -> str:
     """The answer's file."""
     traced = trace(reference)
     program = partition(traced.graph)
     text = EMITTERS[backend](program.kernels, schedule)
-    return write(schedule.plan(), traced.tree, program, emulated(text) if emulate else text)
+    return write(schedule.plan(), traced.tree, program, text)
 
 
 def written(reference: str, **choices: str) -> str:

@@ -26,15 +26,6 @@ def test_best_at_k_is_the_mean_over_all_subsets(case: tuple[np.ndarray, int]) ->
     assert best_at_k(values, k) == pytest.approx(expected)
 
 
-@given(VALUES)
-def test_pass_at_k_is_the_share_of_subsets_with_a_hit(case: tuple[np.ndarray, int]) -> None:
-    values, k = case
-    hits = values > 1
-    subsets = list(combinations(range(values.shape[1]), k))
-    expected = np.mean([hits[:, subset].any(axis=1) for subset in subsets], axis=0)
-    assert pass_at_k(hits, k) == pytest.approx(expected)
-
-
 @pytest.mark.parametrize("k", [0, 4])
 def test_more_answers_than_there_are_say_nothing(k: int) -> None:
     with pytest.raises(ValueError, match="3 answers"):

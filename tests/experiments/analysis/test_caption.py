@@ -13,8 +13,3 @@ def test_it_says_how_many_what_and_by_whom(tmp_path: Path):
         "n = 2 problems, 1 to 2 calls each, 2 seeds. Dots: speedups. Kernels by "
     )
     assert "offline/tuner (rule-based kernel writer, not a language model); " in told
-
-
-def test_one_problem_is_singular(tmp_path: Path):
-    made_run(tmp_path / "a", {"p": [2.0]})
-    assert caption(load_runs(tmp_path)).startswith("n = 1 problem, 1 call, 1 seed. ")

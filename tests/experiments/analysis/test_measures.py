@@ -1,15 +1,14 @@
 import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from evaluator.metrics import geometric_mean
-from experiments.analysis.measures import KEPT, MEASURES, Measure
+from experiments.analysis.measures import MEASURES, Measure
 from experiments.analysis.outcomes import Outcomes, outcomes
 from experiments.analysis.statistics import Estimate, Resamples
 from experiments.runs import load_runs
-from tests.experiments.made_runs import made_run, random_results
+from tests.experiments.made_runs import made_run
 
 
 def measure(key: str) -> Measure:
@@ -60,18 +59,3 @@ def test_one_unknown_price_makes_the_cost_unknown(tmp_path: Path):
     found = outcomes(load_runs(made_run(tmp_path / "run", {"a": [1.5]}, usage=usage)))
     assert math.isnan(estimate("cost_usd", found).value)
     assert measure("cost_usd").covered(measure("cost_usd").table(found)).all()
-
-
-def test_intervals_stay_where_figures_can_be(tmp_path: Path):
-    run = made_run(tmp_path / "run", random_results(5, 3, gain=2.0, seed=0))
-    found = outcomes(load_runs(run))
-    for entry in MEASURES:
-        interval = estimate(entry.key, found)
-        assert 0 <= interval.low <= interval.value <= interval.high, entry.key
-        assert entry.unit != "share" or interval.high <= 1, entry.key
-
-
-def test_more_calls_never_make_the_best_so_far_worse(tmp_path: Path):
-    found = outcomes(load_runs(made_run(tmp_path / "r", random_results(9, 6, gain=1.2, seed=4))))
-    curve = KEPT.estimates(KEPT.table(found), Resamples.of(9))
-    assert np.all(np.diff([point.value for point in curve]) >= 0)

@@ -36,11 +36,6 @@ def test_advice_is_told_with_the_turn_that_followed_it(trajectory: Trajectory):
     assert (first["moved"], first["time"]) == ("yes", "-65 %")
 
 
-def test_a_turn_without_a_profile_leaves_its_column_empty():
-    table = Trajectory.read(RUN, "level1_45_Average_Pooling_2D").figures("launches")
-    assert list(table.iloc[0]) == ["", "1", "1"]
-
-
 def test_a_problem_that_is_not_there_is_refused():
     with pytest.raises(UsageError, match="has no turn of nothing"):
         Trajectory.read(RUN, "nothing")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import pytest
 import torch
 
 from evaluator.evaluation import Verdict
-from experiments.bench.known_ratios import RATIOS, RatioRow, at_most, markdown, measure, side
-from experiments.bench.suites.result_lines import ResultLines
-from experiments.bench.suites.suite_run import suite_run
-from tests.experiments.bench.test_tasks import TASK, suite
+from experiments.bench.known_ratios import RatioRow, at_most, markdown, side
+from tests.experiments.bench.test_tasks import TASK
 
 
 def row(nominal: float, verdict: Verdict, speedup: float = 1.0) -> RatioRow:
@@ -70,17 +67,3 @@ def test_a_side_runs_the_module_and_waits():
     assert time.perf_counter() - begin >= 0.02
     assert module.task.calls == 1
     assert "torch.cuda._sleep(39600)" in side(task, "Model", 20.0, 1980.0, on_gpu=True)
-
-
-@pytest.mark.slow
-def test_each_ratio_is_judged_and_its_truth_kept(tmp_path: Path):
-    run = suite_run(
-        suite(tmp_path / "suite", good="return self.linear(x).relu()"), "cpu", None, 0.1, None, None
-    )
-    lines = ResultLines(tmp_path / "ratios.jsonl", RatioRow)
-    assert measure(run, run.problems, 1, lines) == 1
-    assert [each.nominal for each in lines.rows] == list(RATIOS)
-    for each in lines.rows:
-        assert each.true_ratio == pytest.approx(each.nominal, rel=0.02)
-        assert each.pairs >= 9
-    assert ResultLines(tmp_path / "ratios.jsonl", RatioRow).rows == lines.rows

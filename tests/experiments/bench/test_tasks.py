@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.command.command_line import serve
 from evaluator.evaluation import Status
 from experiments.bench.suites.result_lines import ResultLines
 from experiments.bench.suites.shrunk import shrunk
 from experiments.bench.suites.suite_run import suite_run
-from experiments.bench.tasks import CANNOT_BE_JUDGED, TaskRow, app, judge_tasks, markdown
+from experiments.bench.tasks import CANNOT_BE_JUDGED, TaskRow, judge_tasks, markdown
 from problems.errors import UsageError
 from problems.loader import load_problem
 from problems.sizes import SizeClass
@@ -74,14 +73,6 @@ def test_a_task_that_breaks_stops_nothing_and_none_is_judged_twice(tmp_path: Pat
     )
     assert good.verdict is not None and 0 < good.verdict_s < good.wall_s
     assert "cannot be judged: 1 (level1_0_broken)" in markdown(again.parts, again.rows)
-
-
-@pytest.mark.slow
-def test_what_there_is_no_time_for_is_left_to_the_next_command(tmp_path: Path, capsys):
-    folder = suite(tmp_path / "suite", good="return self.linear(x)")
-    words = ["--suite", str(folder), "--device", "cpu", "--seconds", "0"]
-    assert serve(app, PROGRAM, words) == 1
-    assert "No task was reached" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("text", ["{}\n", "no JSON\n", "no line", '{"machine": 3}\n', "[]\n"])

@@ -38,20 +38,6 @@ def test_every_kind_is_refused_and_none_is_judged_twice(tmp_path: Path):
     assert times is not None and 1 < times < 30
 
 
-@pytest.mark.slow
-def test_versions_that_are_not_wrong_are_told_apart_and_others_take_their_place(tmp_path: Path):
-    folder = suite(tmp_path / "suite", signs="return (x > 0).float()")
-    run = suite_run(folder, "cpu", None, 0.1, None, None)
-    lines = ResultLines(None, WrongRow)
-    judge_wrong(run, lines, 4)
-    outcomes = {row.kind: row.outcome for row in lines.rows}
-    assert outcomes[Kind.TF32] is Outcome.EQUIVALENT
-    assert outcomes[Kind.MISSING_TERM] is Outcome.NOT_MADE
-    assert list(outcomes.values()).count(Outcome.REFUSED) == 4
-    told = markdown((), lines.rows)
-    assert "the outputs are the same values" in told and "no operator to leave out" in told
-
-
 class _Several(torch.nn.Module):
     def forward(self, x):
         return {"count": torch.arange(3), "turned": [x.t(), x]}

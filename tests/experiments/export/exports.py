@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agent.record.archive import unpacked
-from agent.record.completion import Completion, Usage
 from agent.record.confirmation import Confirmation
-from agent.record.run_files import RunFiles, StoredCompletion
+from agent.record.run_files import RunFiles
 from agent.record.turn import TurnRecord
 from evaluator.evaluation import Evaluation
 from tests.command import ROOT
+from tests.experiments.page.made_pages import keep
 
 RECORDINGS = ROOT / "experiments/recordings"
 REFINED, SAMPLED, BY_HAND = (
@@ -40,26 +40,5 @@ def confirm(run: Path, record: TurnRecord, evaluation: Evaluation) -> None:
 
 def add_texts(run: Path, records: Sequence[TurnRecord]) -> None:
     """Write prompts and answers for turns that share hashes with nothing else."""
-    (run / "prompts").mkdir()
-    (run / "completions").mkdir()
     for record in records:
-        (run / "prompts" / f"{record.prompt}.txt").write_text(f"Write call {record.call}.")
-        answer = StoredCompletion(
-            problem=record.problem,
-            sample=record.sample,
-            turn=record.turn,
-            prompt=record.prompt,
-            temperature=None,
-            seed=None,
-            arguments={},
-            completion=Completion(
-                text=f"Answer {record.call}",
-                reasoning=f"Thought {record.call}",
-                model_asked="a/b",
-                model_answered="b",
-                usage=Usage(),
-                seconds=1.0,
-            ),
-        )
-        path = RunFiles(run).completion_path(record.completion)
-        path.write_text(answer.model_dump_json())
+        keep(run, record, prompt=f"Write call {record.call}.", answer=f"Answer {record.call}")

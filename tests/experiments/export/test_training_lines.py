@@ -52,7 +52,9 @@ def test_the_second_verdict_decides_the_reward_of_all_identical_kernels(tmp_path
     assert [line["status"] for line in lines] == [
         *("correct", "incorrect", "incorrect", "correct", "incorrect")
     ]
-    assert [line["reasoning"] for line in lines] == [f"Thought {call}" for call in range(5)]
+    assert [line["reasoning"] for line in lines] == [
+        f"thinking of Answer {call}" for call in range(5)
+    ]
 
 
 def test_no_reward_for_a_finding_or_without_a_time(tmp_path: Path):

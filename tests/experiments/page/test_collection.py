@@ -41,6 +41,16 @@ def test_curves_have_a_line_a_condition_and_a_figure_is_compared(tmp_path: Path)
     assert list(fast_p.value) == sorted(fast_p.value, reverse=True)
 
 
+def test_runs_without_a_study_are_summed_up_one_by_one(tmp_path: Path) -> None:
+    made_run(tmp_path / "a", {"p": [2.0, None], "q": [None, None]})
+    made_run(tmp_path / "b", {"p": [1.5, 1.6]}, strategy="sample")
+    first, second = page(tmp_path / "a", tmp_path / "b").findings
+    assert first.verdict.startswith("1.41x [") and second.verdict.startswith("1.60x [")
+    assert first.sentence.startswith("refine G+E+P: geometric mean")
+    assert first.sentence.count("50 % [") == 2
+    assert first.basis.startswith("2 problems, 4 calls; ")
+
+
 def test_several_models_are_named(tmp_path: Path) -> None:
     models = (ModelChoice(model="offline/tuner"), ModelChoice(model="m/other"))
     plan = a_plan(models=models, seeds=(0,), contrasts=())

@@ -1,9 +1,6 @@
 """The page of a run that goes on: what is new appears, and the reader stays where he was."""
 
 import http.client
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,9 +11,6 @@ from playwright.sync_api import Browser, expect
 
 from experiments.page.live import LiveServer
 from experiments.page.sources import Sources
-from tests.agent.quick_task import QUICK_ANSWERS, QUICK_TASK
-from tests.agent.relay_answers import answering
-from tests.command import ROOT
 from tests.experiments.made_runs import made_turn, write_run
 from tests.experiments.page.browser import opened
 from tests.experiments.page.made_pages import append
@@ -81,15 +75,6 @@ def test_a_turn_is_read_of_its_own_run_when_another_begins(
         expect(seen.page.locator(".outcome")).to_contain_text("1.52x")
 
 
-def test_a_run_without_a_turn_is_waited_for(browser: Browser, tmp_path: Path) -> None:
-    with served(tmp_path) as server, opened(browser, server.url) as seen:
-        expect(seen.page.locator("#overview")).to_contain_text("No problem is finished yet.")
-        a_run(tmp_path / "run", 2)
-        expect(seen.page.locator("#state")).to_have_text("live, turns: 2")
-        expect(seen.page.locator(".finding")).to_have_count(1)
-        expect(seen.page.locator("#overview .plot .main-svg").first).to_be_visible()
-
-
 def test_a_broken_run_is_told_and_recovered_from(browser: Browser, tmp_path: Path) -> None:
     run = a_run(tmp_path / "run", 2)
     with (
@@ -140,33 +125,3 @@ def test_nothing_but_the_page_is_served(tmp_path: Path, path: str) -> None:
     with served(a_run(tmp_path / "run", 2)) as server:
         answer(server, "/page")
         assert answer(server, path).status == 404
-
-
-@pytest.mark.thorough
-def test_a_run_is_followed_to_its_end(browser: Browser, tmp_path: Path) -> None:
-    run, relay, problem = tmp_path / "run", tmp_path / "relay", tmp_path / "doubled.py"
-    run.mkdir()
-    relay.mkdir()
-    problem.write_text(QUICK_TASK)
-    words = ["--model", f"relay/{relay}", "--problem", str(problem), "--device", "cpu"]
-    words += ["--budget", "3", "--timing-seconds", "0.1", "--confirm", "0", "-o", str(run)]
-    with (
-        answering(relay, *QUICK_ANSWERS),
-        served(run) as server,
-        opened(browser, server.url, "#turns") as seen,
-        subprocess.Popen(
-            [sys.executable, "-m", "agent.run", *words],
-            cwd=ROOT,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as agent,
-    ):
-        seen.page.evaluate("window.loaded = 1")
-        expect(seen.page.locator("#state")).to_have_text("live, turns: 3", timeout=120_000)
-        _, told = agent.communicate(timeout=120)
-        assert agent.returncode == 0, told
-        seen.page.locator("#turns tbody a").first.click()
-        region = seen.page.get_by_role("region", name="Kernel", exact=True)
-        expect(region).to_contain_text("class ModelNew")
-        assert seen.page.evaluate("window.loaded") == 1

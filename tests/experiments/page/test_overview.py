@@ -19,13 +19,6 @@ def test_a_study_begins_with_its_answers(browser: Browser, study: Path) -> None:
         expect(seen.page.locator("#overview")).to_contain_text("not a language model")
 
 
-def test_runs_without_a_study_begin_with_what_they_reached(browser: Browser, runs: Path) -> None:
-    with opened(browser, runs) as seen:
-        expect(seen.page.locator(".finding .verdict")).to_have_text(
-            ["1.89x [1.19, 3.05]", "1.70x [1.07, 2.99]"]
-        )
-
-
 def test_nothing_is_loaded_from_anywhere(browser: Browser, study: Path) -> None:
     with opened(browser, study) as seen:
         seen.page.locator("#overview .plot .main-svg").first.wait_for()
@@ -53,13 +46,6 @@ def test_curves_are_drawn_against_what_is_chosen(browser: Browser, study: Path) 
         )
 
 
-def test_a_point_tells_its_figure_and_its_interval(browser: Browser, study: Path) -> None:
-    with opened(browser, study) as seen:
-        plot = seen.page.locator(".plot").first
-        plot.locator(".nsewdrag").first.hover()
-        expect(plot.locator(".hoverlayer .legendtext").first).to_contain_text("x [")
-
-
 def test_problems_are_sorted_and_lead_to_their_best_turn(browser: Browser, study: Path) -> None:
     with opened(browser, study) as seen:
         table = seen.page.get_by_role("region", name="Problems by conditions")
@@ -72,31 +58,3 @@ def test_problems_are_sorted_and_lead_to_their_best_turn(browser: Browser, study
         table.get_by_role("link", name="3.64x [3.17, 4.17]").click()
         expect(seen.page.locator(".path")).to_contain_text("level1_2_gelu_tanh in refine-g+e+p-")
         expect(seen.page.locator(".detail h1")).to_contain_text("★")
-
-
-def test_the_theme_follows_the_system(browser: Browser, runs: Path) -> None:
-    colour = "getComputedStyle(document.body).backgroundColor"
-    with opened(browser, runs, color_scheme="dark") as seen:
-        assert seen.page.evaluate(colour) == "rgb(21, 24, 29)"
-        ticks = seen.page.locator(".plot .xtick text").first
-        expect(ticks).to_have_css("fill", "rgb(223, 227, 232)")
-        seen.page.emulate_media(color_scheme="light")
-        assert seen.page.evaluate(colour) == "rgb(255, 255, 255)"
-        expect(ticks).to_have_css("fill", "rgb(28, 32, 38)")
-
-
-def test_a_narrow_window_scrolls_in_one_direction_only(browser: Browser, study: Path) -> None:
-    for hash_ in ("", "#turns", "#refine-g%2Be%2Bp-tuner-s0/level1_2_gelu_tanh/2"):
-        with opened(browser, study, hash_, viewport={"width": 380, "height": 700}) as seen:
-            seen.page.wait_for_timeout(200)
-            assert seen.page.evaluate("document.documentElement.scrollWidth") <= 380
-
-
-def test_printed_tables_are_whole(browser: Browser, study: Path) -> None:
-    with opened(browser, study, "#turns") as seen:
-        assert len(seen.rows("Turns")) < 60
-        seen.page.emulate_media(media="print")
-        seen.page.evaluate("dispatchEvent(new Event('beforeprint'))")
-        assert len(seen.rows("Turns")) == 414
-        seen.page.evaluate("dispatchEvent(new Event('afterprint'))")
-        assert len(seen.page.pdf()) > 20_000

@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from agent.record.archive import unpacked
 from tests.experiments.page.browser import Watched, opened
-from tests.experiments.page.conftest import RECORDINGS
 
 RELAY = "#relay-by-hand-cpu/level1_18_depthwise_conv1d"
 
@@ -25,7 +23,7 @@ def test_a_link_opens_its_turn(browser: Browser, relay: Path) -> None:
         expect(seen.page).to_have_title("level1_18_depthwise_conv1d, turn 1 - relay-by-hand-cpu")
 
 
-@pytest.mark.parametrize("hash_", ["#no/such/turn", "#%E0%A4%A", "#<b>/x/1"])
+@pytest.mark.parametrize("hash_", ["#no/such/turn", "#%E0%A4%A"])
 def test_a_link_to_nowhere_opens_the_overview(browser: Browser, relay: Path, hash_: str) -> None:
     with opened(browser, relay, hash_) as seen:
         expect(seen.page.locator("#overview")).to_be_visible()
@@ -40,15 +38,6 @@ def test_a_diff_shows_what_changed(browser: Browser, relay: Path) -> None:
         before = code.locator("tr.same").count()
         code.get_by_role("button", name="12 unchanged lines").click()
         expect(code.locator("tr.same")).to_have_count(before + 12)
-
-
-def test_the_whole_kernel_is_the_file(browser: Browser, relay: Path) -> None:
-    folder = unpacked(RECORDINGS / "relay-by-hand-cpu.tar.xz") / "kernels"
-    with opened(browser, relay, f"{RELAY}/1") as seen:
-        seen.page.get_by_role("button", name="Whole kernel").click()
-        code = seen.page.get_by_role("region", name="Kernel", exact=True)
-        lines = code.locator("td.line").all_text_contents()
-        assert "\n".join(lines) == (folder / "410fd63e66504de3.py").read_text()
 
 
 def test_keys_lead_through_turns_and_problems(browser: Browser, relay: Path) -> None:
@@ -86,32 +75,6 @@ def test_keys_lead_through_turns_and_problems(browser: Browser, relay: Path) -> 
         expect(seen.page.get_by_role("dialog")).to_be_hidden()
 
 
-def test_everything_is_reached_by_tab_and_seen_to_be(browser: Browser, relay: Path) -> None:
-    outline = "getComputedStyle(document.activeElement).outlineStyle"
-    name = "document.activeElement.innerText || document.activeElement.getAttribute('aria-label')"
-    with opened(browser, relay, f"{RELAY}/1") as seen:
-        heading(seen, "Turn 1")
-        reached = []
-        for _ in range(40):
-            seen.page.keyboard.press("Tab")
-            if seen.page.evaluate("document.activeElement === document.body"):
-                break  # it begins again
-            reached.append(str(seen.page.evaluate(name)).split("\n")[0])
-            assert seen.page.evaluate(outline) != "none", reached[-1]
-        for wanted in ("Skip to the contents", "Turns", "turn 2", "Whole kernel", "Prompt"):
-            assert wanted in reached
-
-
-def test_prompt_and_answer_open_and_stay_open(browser: Browser, relay: Path) -> None:
-    with opened(browser, relay, f"{RELAY}/1") as seen:
-        seen.page.get_by_text("Prompt", exact=True).click()
-        prompt = seen.page.get_by_role("region", name="Prompt")
-        expect(prompt).to_contain_text("class Model(nn.Module)")
-        seen.page.keyboard.press("j")
-        heading(seen, "Turn 2")
-        expect(prompt).to_be_visible()
-
-
 def test_what_was_not_kept_is_told(browser: Browser, study: Path) -> None:
     with opened(browser, study, "#refine-g%2Be-tuner-s0/level1_2_gelu_tanh/3") as seen:
         for part in ("prompts", "answers", "kernels"):
@@ -124,6 +87,7 @@ def test_turns_are_filtered(browser: Browser, runs: Path) -> None:
     with opened(browser, runs, "#turns") as seen:
         count = seen.page.locator("#turns [role=status]")
         expect(count).to_have_text("72 of 72")
+        assert len(seen.rows("Turns")) < 60, "only rows in sight are in the document"
         seen.page.get_by_label("Problem or plan").fill("softmax")
         expect(count).to_have_text("24 of 72")
         seen.page.get_by_label("Status").select_option("correct")

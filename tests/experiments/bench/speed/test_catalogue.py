@@ -5,23 +5,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-import torch.utils.cpp_extension
 
-from evaluator.builder.builder import Builder
 from evaluator.evaluation import Backend, Status
 from evaluator.executor.local import LocalExecutor
-from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.settings import Settings
-from evaluator.worker import build_stub
 from experiments.bench.speed import catalogue as module
 from experiments.bench.speed.catalogue import BenchCandidate, catalogue, runnable
 from problems.errors import UsageError
-from tests.nvcc import needs_nvcc
 
-CUBLAS = Path("/usr/local/cuda/include/cublas_v2.h").exists()
 QUICK = ("cpp/argmax_undeclared", "cpp/diag_matmul_rows", "cpp/huber_wrong_branch")
 CPP, CUDA = catalogue([Backend.CPP]), catalogue([Backend.CUDA])
 
@@ -97,33 +90,3 @@ def test_a_cpp_candidate_comes_to_its_verdict_on_the_light_path(candidate, execu
     assert evaluation.build is not None
     assert evaluation.build.headers == "light"
     assert evaluation.seconds.narrowing <= evaluation.seconds.timing <= evaluation.seconds.judge
-
-
-class CapturedError(Exception):
-    pass
-
-
-def build_request(candidate: BenchCandidate, monkeypatch: pytest.MonkeyPatch) -> BuildRequest:
-    """What the candidate asks of `load_inline`."""
-    asked: list[BuildRequest] = []
-
-    def send(request: BuildRequest) -> BuildOutcome:
-        asked.append(request)
-        raise CapturedError
-
-    for name in ("load_inline", "load"):
-        monkeypatch.setattr(torch.utils.cpp_extension, name, None)
-    build_stub.install(send)
-    with pytest.raises(CapturedError):
-        exec(compile(candidate.source, candidate.name, "exec"), {"__name__": "candidate"})
-    return asked[0]
-
-
-@needs_nvcc
-@each(CUDA)
-def test_a_cuda_candidate_takes_the_light_path(candidate, shared_cache, monkeypatch):
-    if "cublas" in candidate.name and not CUBLAS:
-        pytest.skip("cuBLAS's headers are not installed")
-    outcome = Builder(shared_cache, cuda_arch="9.0a").build(build_request(candidate, monkeypatch))
-    assert outcome.ok is (candidate.expected is not Status.BUILD_ERROR), outcome.log
-    assert outcome.headers == "light"

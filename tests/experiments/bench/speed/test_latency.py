@@ -1,20 +1,12 @@
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
 from evaluator.evaluation import Backend, Evaluation, Seconds, Status
-from evaluator.settings import Settings
-from experiments.bench.speed.catalogue import catalogue
 from experiments.bench.speed.latency import (
     LatencyRow,
     TimedVerdict,
     markdown,
-    measure_latency,
     timed_verdict,
 )
-from experiments.bench.suites.result_lines import ResultLines
 
 
 def row(name: str, cold_s: float) -> LatencyRow:
@@ -73,18 +65,3 @@ def test_what_came_after_the_verdict_does_not_count_until_it():
     assert run.until_verdict_s == run.until_answer_s == 4.0
     assert run.until_interval_s is None
     assert run.headers == "none"
-
-
-@pytest.mark.slow
-def test_a_measurement_is_kept_and_gone_on_with(tmp_path: Path):
-    candidates = catalogue([Backend.CPP], 2)
-    settings = Settings(timing_seconds=0.2, audit="never")
-    out = tmp_path / "latency.jsonl"
-    measure_latency(candidates[:1], settings, ResultLines(out, LatencyRow))
-    lines = ResultLines(out, LatencyRow)
-    first = lines.rows[0]
-    measure_latency(candidates, settings, lines)
-    assert [each.name for each in lines.rows] == [each.name for each in candidates]
-    assert len(lines.parts) == 2
-    assert lines.rows[0] == first
-    assert all(each.agrees and not each.cold.cached and each.warm.cached for each in lines.rows)

@@ -5,16 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.evaluation import Status, Verdict
+from evaluator.evaluation import Status
 from experiments.bench.speed.throughput import (
     Judged,
-    ThroughputFigures,
     busy_seconds,
     doubling,
     kernels_for,
-    measure_throughput,
     right_kernel,
-    told,
     variants,
 )
 from problems.errors import UsageError
@@ -68,26 +65,3 @@ def test_a_backend_that_does_not_run_there_is_refused():
     with pytest.raises(UsageError, match="cuda kernels don't run on cpu; --backend takes cpp"):
         kernels_for("cpu", "cuda", None, None)
     assert kernels_for("cuda:0", "triton", None, None)[0].name.startswith("triton/")
-
-
-@pytest.mark.slow
-def test_own_modules_are_judged_without_a_build():
-    kernels = kernels_for("cpu", None, SUITE, "level1_19_|level2_7_")
-    figures = measure_throughput(kernels=kernels, candidates=3, sample=1, timing_seconds=0.2)
-    batch = figures.batch
-    assert (batch.correct, batch.built, sum(batch.verdicts.values())) == (3, 0, 3)
-    assert set(batch.verdicts) <= set(Verdict)
-    assert len(figures.kernels) == 2
-
-
-@pytest.mark.slow
-def test_a_small_measurement_on_the_cpu():
-    kept: list[ThroughputFigures] = []
-    figures = measure_throughput(candidates=3, sample=2, timing_seconds=0.2, keep=kept.append)
-    assert kept == [figures]
-    batch = figures.batch
-    assert (batch.candidates, batch.correct, batch.built) == (3, 3, 3)
-    assert 0.0 < batch.device_share < batch.busy_share <= 1.001
-    assert figures.larger == ()
-    assert batch.scaling == 1.0
-    assert "3 candidates at once" in "\n".join(told(figures))
