@@ -16,7 +16,7 @@ from experiments.analysis.measures import Measure
 from experiments.analysis.outcomes import Outcomes, outcomes
 from experiments.runs import FILE, load_runs, run_config
 from experiments.study.cell import cell_name
-from experiments.study.plan import Condition, Plan
+from experiments.study.plan import Plan
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,10 +71,6 @@ class ConditionResults:
 
     def of_seeds(self, seeds: Sequence[int]) -> ConditionResults:
         return replace(self, cells=tuple(cell for cell in self.cells if cell.seed in seeds))
-
-    @property
-    def is_sample(self) -> bool:
-        return Condition.parse(self.condition) == Condition.parse("sample")
 
     def turns(self, problems: Sequence[str]) -> list[pd.DataFrame]:
         """Those of `problems`, by seed; all seeds must have begun."""

@@ -103,8 +103,8 @@ def condition_report(
 ) -> ConditionReport:
     """Report on `problems`, which are finished in all cells of `results`."""
     turns, reached = results.turns(problems), results.outcomes(problems)
-    feedback = Condition.parse(results.condition).feedback
-    advised = feedback.control_of(Component.ADVICE) is Control.REAL
+    condition = Condition.parse(results.condition)
+    advised = condition.feedback.control_of(Component.ADVICE) is Control.REAL
     rules = total_advice(folder / cell.name for cell in results.cells) if advised else ()
     return ConditionReport(
         model=results.model,
@@ -116,8 +116,8 @@ def condition_report(
         costs=tuple(costs_of(reached, seed=seed)),
         levels=tuple(groups(turns, "level", seed)),
         categories=tuple(groups(turns, "category", seed)),
-        at_k=tuple(at_k_figures(reached, seed)) if results.is_sample else (),
-        trajectories=None if results.is_sample else trajectories(turns, problems),
+        at_k=tuple(at_k_figures(reached, seed)) if condition.is_sample else (),
+        trajectories=None if condition.is_sample else trajectories(turns, problems),
         advice=rules,
     )
 

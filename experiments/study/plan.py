@@ -80,10 +80,12 @@ class Condition(BaseModel):
             feedback=FeedbackSpec.parse(feedback) if feedback else FeedbackSpec(),
         )
 
+    @property
+    def is_sample(self) -> bool:
+        return self.strategy is Strategy.SAMPLE
+
     def __str__(self) -> str:
-        if self.strategy is Strategy.SAMPLE:
-            return str(self.strategy)
-        return f"{self.strategy} {self.feedback}"
+        return str(self.strategy) if self.is_sample else f"{self.strategy} {self.feedback}"
 
 
 class Contrast(BaseModel):
@@ -177,7 +179,7 @@ class Plan(BaseModel):
             "temperature": model.temperature,
             "seed": seed,
         }
-        if condition.strategy is not Strategy.SAMPLE:
+        if not condition.is_sample:
             cell["feedback"] = condition.feedback
         return check_options({**given, **cell})
 

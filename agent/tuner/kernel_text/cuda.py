@@ -110,9 +110,8 @@ class CudaKernel(KernelText):
 
     def text(self) -> str:
         kernel = self.kernel
-        scalars = {i for i, o in enumerate(kernel.operands) if o.node.op == "scalar"}
         given = [
-            f"float s{i}" if i in scalars else f"const {CTYPES[o.node.dtype]}* __restrict__ a{i}"
+            f"const {CTYPES[o.node.dtype]}* __restrict__ a{i}"
             for i, o in enumerate(kernel.operands)
         ]
         given += [f"{CTYPES[n.dtype]}* __restrict__ o{i}" for i, n in enumerate(kernel.outputs)]
@@ -125,8 +124,7 @@ class CudaKernel(KernelText):
         self.row()
         self.put("}", "", f"{declaration(kernel)} {{")
         self.take_arguments()
-        first = next(i for i in range(len(kernel.operands)) if i not in scalars)
-        self.put(f"const c10::cuda::CUDAGuard guard(t{first}.device());")
+        self.put("const c10::cuda::CUDAGuard guard(t0.device());")
         self.make_results()
         self.put("const cudaStream_t stream = at::cuda::getCurrentCUDAStream();")
         blocks = -(-kernel.rows // self.teams) * self.pieces

@@ -21,7 +21,7 @@ from agent.tuner.tracing.graph import Kind, Node
 
 _INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
-    "eq": "==", "ne": "!=", "and": "&", "or": "|",
+    "eq": "==", "ne": "!=",
 }  # fmt: skip
 FUNCTIONS = ("exp", "expm1", "log", "log1p", "sigmoid", "tanh", "erf", "rsqrt")
 """Operations `f` that a function `f_` carries out."""
@@ -63,11 +63,8 @@ class Target(NamedTuple):
 def declaration(kernel: Fused) -> str:
     """The C++ signature, without its semicolon."""
     result = "torch::Tensor" if len(kernel.outputs) == 1 else "std::vector<torch::Tensor>"
-    words = [
-        f"double a{i}" if o.node.op == "scalar" else f"torch::Tensor t{i}"
-        for i, o in enumerate(kernel.operands)
-    ]
-    return f"{result} {kernel.name}({', '.join(words)})"
+    words = ", ".join(f"torch::Tensor t{i}" for i in range(len(kernel.operands)))
+    return f"{result} {kernel.name}({words})"
 
 
 def loading(
@@ -155,20 +152,16 @@ class KernelText(ABC):
         """Check the operands and point at them."""
         for i, operand in enumerate(self.kernel.operands):
             node = operand.node
-            if node.op == "scalar":
-                self.put(f"const float s{i} = (float)a{i};")
-                continue
             ctype = CTYPES[node.dtype]
             self.put(*self.CHECK.format(i=i, n=node.numel, name=self.kernel.name).split("\n"))
             self.put(f"const {ctype}* __restrict__ a{i} = t{i}.data_ptr<{ctype}>();")
 
     def make_results(self) -> None:
         """Allocate the outputs and point at them."""
-        first = next(i for i, o in enumerate(self.kernel.operands) if o.node.op != "scalar")
         for i, node in enumerate(self.kernel.outputs):
             ctype = CTYPES[node.dtype]
             sizes = ", ".join(map(str, node.shape))
-            options = f"t{first}.options().dtype({TORCH_TYPES[node.dtype]})"
+            options = f"t0.options().dtype({TORCH_TYPES[node.dtype]})"
             self.put(f"auto r{i} = torch::empty({{{sizes}}}, {options});")
             self.put(f"{ctype}* __restrict__ o{i} = r{i}.data_ptr<{ctype}>();")
 
@@ -194,8 +187,6 @@ class KernelText(ABC):
     def _point_at_row(self) -> None:
         """Pointers to the row of each operand; values of those that are constant along it."""
         for i, operand in enumerate(self.kernel.operands):
-            if operand.node.op == "scalar":
-                continue
             ctype, offset = CTYPES[operand.node.dtype], self._offset(operand.outer)
             if operand.along:
                 self.put(f"const {ctype}* __restrict__ p{i} = a{i} + {offset};")
@@ -289,7 +280,7 @@ class KernelText(ABC):
             return literal(node)
         if node in self.number:
             return f"v{self.number[node]}"
-        return f"{'s' if node.op == 'scalar' else 'x'}{self.kernel.operand(node)}"
+        return f"x{self.kernel.operand(node)}"
 
     def define(self, node: Node) -> str:
         text = spell(node, self.name)

@@ -99,7 +99,7 @@ def fuse(name: str, body: Iterable[Node], outputs: Sequence[Node]) -> Fused:
         raise Unfusable("reductions over a single element")
     if reduced and any(space[d] > 1 and d not in reduced for d in range(reduced[0], rank)):
         raise Unfusable("reductions that are not along rows")
-    if not any(n.op != "scalar" for n in reads):
+    if not reads:
         raise Unfusable("nothing to read")
     for node in outputs:
         expected = space if node in full else _collapsed(space, reduced)

@@ -73,8 +73,6 @@ class Node:
     __rmul__ = _operator("mul", reflected=True)
     __truediv__ = _operator("div")
     __rtruediv__ = _operator("div", reflected=True)
-    __and__ = _operator("and")
-    __or__ = _operator("or")
     __lt__ = _operator("lt")
     __le__ = _operator("le")
     __gt__ = _operator("gt")
@@ -84,7 +82,9 @@ class Node:
         return unary("neg", self)
 
     def __invert__(self) -> Node:
-        return pointwise("not", _mask(self), dtype="bool")
+        if self.dtype != "bool":
+            raise CannotTrace("bitwise arithmetic on numbers")
+        return pointwise("not", self, dtype="bool")
 
     @property
     def numel(self) -> int:
@@ -190,20 +190,12 @@ def floating(value: Operand) -> Node:
     return value
 
 
-def _mask(value: Operand) -> Node:
-    if not isinstance(value, Node) or value.dtype != "bool":
-        raise CannotTrace("bitwise arithmetic on numbers")
-    return value
-
-
 def unary(op: str, input: Operand) -> Node:
     return pointwise(op, floating(input))
 
 
 def binary(op: str, input: Operand, other: Operand) -> Node:
     """`input op other`; what changes nothing is left out."""
-    if op in ("and", "or"):
-        return pointwise(op, _mask(input), _mask(other), dtype="bool")
     x, y = floating(input), floating(other)
     if op in COMPARISONS:
         return pointwise(op, x, y, dtype="bool")

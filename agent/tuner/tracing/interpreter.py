@@ -30,8 +30,6 @@ ARITHMETIC: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
     ast.Pow: operator.pow,
     ast.Lt: operator.lt,
     ast.LtE: operator.le,

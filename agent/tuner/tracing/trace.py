@@ -62,11 +62,11 @@ def _parameters(tree: ast.Module) -> tuple[str, ...]:
 
 
 def _leaf(argument: str, value: Any) -> Any:
-    """An argument of forward: tensors and fractions as leaves, whole numbers as they are."""
+    """An argument of forward: tensors as leaves, whole numbers as they are."""
     if isinstance(value, Node):
         return Node(Kind.INPUT, value.shape, value.dtype, name=argument)
     if isinstance(value, float):
-        return Node(Kind.INPUT, (), op="scalar", name=argument)
+        raise CannotTrace("an argument that is a fraction")
     return value
 
 

@@ -71,7 +71,8 @@ def test_a_product_with_a_diagonal_matrix_is_a_scaling() -> None:
         ("return x[:, 1:]", "picks elements"),
         ("return x.softmax(dim=2)", "dimension 2"),
         ("return x.relu(5, 6)", "arguments"),
-        ("return x & 1", "bitwise"),
+        ("return x & 1", "BitAnd"),
+        ("return ~x", "bitwise"),
         ("return not x", "not"),
         ("return x * missing", "missing"),
     ],
@@ -79,6 +80,11 @@ def test_a_product_with_a_diagonal_matrix_is_a_scaling() -> None:
 def test_what_is_beyond_it_is_said(body: str, said: str) -> None:
     with pytest.raises(CannotTrace, match=said):
         trace(module(body, x="torch.randn(4, 5)"))
+
+
+def test_a_fraction_among_the_arguments_is_beyond_it() -> None:
+    with pytest.raises(CannotTrace, match="a fraction"):
+        trace(module("return x * s", x="torch.randn(4, 5)", s="2.5"))
 
 
 def test_nothing_of_a_reference_is_executed(tmp_path) -> None:

@@ -1,12 +1,9 @@
 """Needs Inspect AI, which lives in an environment of its own: `make test-inspect`."""
 
 import json
-import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 
@@ -91,36 +88,3 @@ def test_the_command_inspect_dumps_it(folder: Path):
     dumped = json.loads(done.stdout)
     assert dumped["eval"]["model"] == "relay/a"
     assert len(dumped["samples"]) == 4
-
-
-@pytest.mark.thorough
-def test_the_viewer_lists_and_serves_it(folder: Path):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    viewer = subprocess.Popen(
-        [INSPECT, "view", "start", "--log-dir", folder, "--port", str(port)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        end = time.monotonic() + 60
-        while True:
-            try:
-                with urlopen(f"http://127.0.0.1:{port}/api/logs") as answer:
-                    listed = json.load(answer)["files"]
-                break
-            except OSError:
-                assert viewer.poll() is None, viewer.communicate()[0]
-                assert time.monotonic() < end
-                time.sleep(0.2)
-        assert {Path(file["name"]).stem for file in listed} == {
-            run.name for run in (BY_HAND, SAMPLED, REFINED)
-        }
-        (name,) = (file["name"] for file in listed if BY_HAND.name in file["name"])
-        with urlopen(f"http://127.0.0.1:{port}/api/logs/{name}") as answer:
-            assert json.load(answer)["eval"]["model"] == "relay/a"
-    finally:
-        viewer.terminate()
-        viewer.communicate()
