@@ -13,9 +13,9 @@ import secrets
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from evaluator.audit_record import Finding, SanitizerRun, Tool
@@ -86,9 +86,10 @@ class AddressSanitizer:
                 zygote = self._started()
                 if limit_s is not None:
                     seen.deadline = time.monotonic() + limit_s
-                for each in _sizes(context, request):
+                # The hidden sizes take time to set up, and only come if need be.
+                for each in chain([context], context.hidden(request.hidden_references)):
                     self._watch(zygote, each, request, seen)
-                    if seen.ended:
+                    if seen.note:
                         break
             except InfrastructureError as error:
                 reason = str(error)
@@ -157,12 +158,6 @@ class AddressSanitizer:
         seen.read(worker.end().log)
 
 
-def _sizes(context: ProblemContext, request: EvaluationRequest) -> Iterator[ProblemContext]:
-    """The problem at its own sizes; at the hidden ones, which take time to set up, if need be."""
-    yield context
-    yield from context.hidden(request.hidden_references)
-
-
 @dataclass
 class _Seen:
     """What the two tools have said so far."""
@@ -182,10 +177,6 @@ class _Seen:
         if self.deadline is None:
             return math.inf
         return max(_LEAST_S, self.deadline - time.monotonic())
-
-    @property
-    def ended(self) -> bool:
-        return bool(self.note)
 
     def read(self, text: str) -> None:
         texts = compiled_texts(self.compiled)

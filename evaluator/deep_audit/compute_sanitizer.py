@@ -52,13 +52,12 @@ def run_compute_sanitizer(
     The candidate runs behind walls, and after the verdict. `timeout_s` is for each tool.
     """
     program = find_tool("compute-sanitizer")
+    if program is not None and code.exists:
+        return [_watch(program, tool, request, code, timeout_s) for tool in tools]
+    reason = "the candidate compiles nothing"
     if program is None:
         reason = "compute-sanitizer is not installed: it comes with the CUDA toolkit"
-        return [SanitizerRun(tool=tool, outcome="not_run", note=reason) for tool in tools]
-    if not code.exists:
-        reason = "the candidate compiles nothing"
-        return [SanitizerRun(tool=tool, outcome="not_run", note=reason) for tool in tools]
-    return [_watch(program, tool, request, code, timeout_s) for tool in tools]
+    return [SanitizerRun(tool=tool, outcome="not_run", note=reason) for tool in tools]
 
 
 def _watch(

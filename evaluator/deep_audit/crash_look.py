@@ -121,19 +121,13 @@ def _with_blocks(run: SanitizerRun, sizes: dict[int, list[str]]) -> SanitizerRun
 
 def _sizes(context: ProblemContext) -> dict[int, list[str]]:
     """By their bytes, the tensors that the author of a candidate knows of."""
+    inputs = flatten_arguments(context.draws.values_of(context.draws.plain()))
+    named = {f"input {n}": each for n, each in enumerate(inputs)}
+    named |= {f"output {n}": each for n, each in enumerate(context.facts.outputs)}
+    named |= context.reference.seeded
     names: dict[int, list[str]] = {}
-    for name, tensor in (
-        *(
-            (f"input {n}", each)
-            for n, each in enumerate(
-                flatten_arguments(context.draws.values_of(context.draws.plain()))
-            )
-        ),
-        *((f"output {n}", each) for n, each in enumerate(context.facts.outputs)),
-        *context.reference.seeded.items(),
-    ):
+    for name, tensor in named.items():
         size = math.prod(tensor.shape) * tensor.element_size()
-        names.setdefault(size, []).append(
-            f"{name} ({dtype_name(tensor.dtype)} {list(tensor.shape)})"
-        )
+        words = f"{name} ({dtype_name(tensor.dtype)} {list(tensor.shape)})"
+        names.setdefault(size, []).append(words)
     return names

@@ -40,7 +40,6 @@ class DeviceInfo:
     memory_bytes: int = 0
     l2_bytes: int = 0
     """On a CPU: of one core."""
-    driver: str = ""
     uuid: str = ""
     """Of a GPU: the same whatever CUDA_VISIBLE_DEVICES makes of its index."""
     cores: int = 0
@@ -146,7 +145,6 @@ def _gpu(nvml: ModuleType, handle: object) -> DeviceInfo:
         sms=sms,
         memory_bytes=int(nvml.nvmlDeviceGetMemoryInfo(handle).total),
         l2_bytes=product.l2_bytes if product else 0,
-        driver=_text(nvml.nvmlSystemGetDriverVersion()),
         uuid=_text(nvml.nvmlDeviceGetUUID(handle)),
     )
 

@@ -73,7 +73,8 @@ class Target:
         # libgomp's idle threads would spin and count as processor time.
         variables["OMP_WAIT_POLICY"] = "passive"
         variables["PYTHONPATH"] = f"{folder / _PACKAGES}{os.pathsep}{variables['PYTHONPATH']}"
-        try:
+        with contextlib.ExitStack() as undoing:
+            undoing.callback(remove, folder)
             _lend_ceilings(folder)
             _name_packages(folder / _PACKAGES)
             os.mkfifo(folder / _GATE)
@@ -81,20 +82,15 @@ class Target:
             (folder / _GATE).chmod(0o644)
             # For reading too: opening does not wait for a reader, and writing cannot fail.
             self._gate = os.open(folder / _GATE, os.O_RDWR | os.O_CLOEXEC)
-            try:
-                self._program = Program(
-                    walled,
-                    folder,
-                    variables,
-                    name=Path(prefix[0]).name if prefix else f"the {mode} collector",
-                    most_bytes=_PRINTED_BYTES,
-                )
-            except BaseException:
-                os.close(self._gate)
-                raise
-        except BaseException:
-            remove(folder)
-            raise
+            undoing.callback(os.close, self._gate)
+            self._program = Program(
+                walled,
+                folder,
+                variables,
+                name=Path(prefix[0]).name if prefix else f"the {mode} collector",
+                most_bytes=_PRINTED_BYTES,
+            )
+            undoing.pop_all()
         self._folder = folder
 
     @property
