@@ -40,7 +40,7 @@ def command(
     given: dict[str, object],
     suite: Annotated[
         Path | None,
-        typer.Option(help="The problems: as --suite of evaluator.check. [our own]"),
+        typer.Option(help="The problems: as --suite of kernel-refinery check. [our own]"),
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N,M or all.")] = "auto",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 0,
