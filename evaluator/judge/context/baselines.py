@@ -43,24 +43,24 @@ class Baselines:
         """`idle`: a worker for eager that has run nothing yet."""
         self._setup = setup
         self._idle = idle
-        self._runners: dict[BaselineName, ModuleRunner] = {}
-        self._others: dict[int, ModuleRunner] = {}
-        """Further workers of eager, by the number of the candidate's worker."""
+        self._runners: dict[tuple[BaselineName, int], ModuleRunner] = {}
+        """By name and the number of the candidate's worker: 0 for all but eager's further ones."""
         self.notes: dict[BaselineName, str] = {}
         """Why some can't be had."""
         self._flags_matter: bool | None = None
 
     @property
     def runners(self) -> list[ModuleRunner]:
-        return [*self._runners.values(), *self._others.values()]
+        return list(self._runners.values())
 
     @property
     def missing(self) -> int:
         """How many of those that are asked for do not run yet."""
-        return len(set(self._setup.workers.settings.baselines) - self._runners.keys())
+        asked = {(name, 0) for name in self._setup.workers.settings.baselines}
+        return len(asked - self._runners.keys())
 
     def running(self, name: BaselineName) -> ModuleRunner | None:
-        return self._runners.get(name)
+        return self._runners.get((name, 0))
 
     def timed(self, number: int) -> Iterator[tuple[BaselineName, ModuleRunner]]:
         """Those that a candidate is timed against, each warmed up.
@@ -74,20 +74,20 @@ class Baselines:
                 yield name, runner
         name = BaselineName.DEFAULT_FLAGS
         if name not in asked and self._default_flags_matter():
-            if name not in self._runners and not self._has_room():
+            if self.running(name) is None and not self._has_room():
                 self.notes[name] = f"baseline {name} is left out: there is no memory for it"
             runner = self.get(name)
             if runner is not None:
                 yield name, runner
 
     def _has_room(self) -> bool:
-        eager = self._runners[BaselineName.EAGER]
+        eager = self._runners[BaselineName.EAGER, 0]
         worker = (eager.memory_bytes or 0) + eager.slot_bytes
         return self._setup.memory.has_free(worker + self._setup.bytes_to_verify())
 
     def eager(self, number: int) -> ModuleRunner:
         self.start_eager(number)
-        return self._runners[BaselineName.EAGER] if number == 0 else self._others[number]
+        return self._runners[BaselineName.EAGER, number]
 
     def start_eager(self, first: int, count: int = 1) -> None:
         """Have `count` workers of eager run, with numbers from `first` on, and number 0; the
@@ -96,8 +96,8 @@ class Baselines:
         if missing := self.missing_eager(first, count):
             started = self._started(BaselineName.EAGER, len(missing))
             for number, other in zip(missing, started, strict=True):
-                other.memory_bytes = self._runners[BaselineName.EAGER].memory_bytes
-                self._others[number] = other
+                other.memory_bytes = self._runners[BaselineName.EAGER, 0].memory_bytes
+                self._runners[BaselineName.EAGER, number] = other
 
     def missing_eager(self, first: int, count: int) -> list[int]:
         """Those of the numbers from `first` on whose workers of eager do not run."""
@@ -106,28 +106,27 @@ class Baselines:
 
     @property
     def further(self) -> list[ModuleRunner]:
-        return list(self._others.values())
+        return [runner for (_, number), runner in self._runners.items() if number]
 
     def end_further(self) -> int:
         """End the workers of eager after the first, until they are needed again; how many."""
-        further = self.further
-        for runner in further:
-            runner.close()
-        self._others.clear()
-        return len(further)
+        numbers = [key for key in self._runners if key[1]]
+        for key in numbers:
+            self._runners.pop(key).close()
+        return len(numbers)
 
     @property
     def running_eager(self) -> dict[int, ModuleRunner]:
-        eager = self._runners.get(BaselineName.EAGER)
-        return self._others if eager is None else {0: eager, **self._others}
+        eager = BaselineName.EAGER
+        return {number: runner for (name, number), runner in self._runners.items() if name is eager}
 
     def get(self, name: BaselineName) -> ModuleRunner | None:
         """A baseline in a worker of its own, warmed up; None where it can't be had."""
-        if name not in self._runners and name not in self.notes:
+        if self.running(name) is None and name not in self.notes:
             for runner in self._started(name, 1):
                 runner.note_memory()
-                self._runners[name] = runner
-        return self._runners.get(name)
+                self._runners[name, 0] = runner
+        return self.running(name)
 
     def wanted_bytes(self, workers: int) -> int:
         """What `workers` workers of a candidate, one of eager beside each, the other baselines, if
@@ -234,7 +233,6 @@ class Baselines:
             runner.close()
         self._idle = None
         self._runners.clear()
-        self._others.clear()
 
 
 def no_build(request: BuildRequest) -> BuildOutcome:

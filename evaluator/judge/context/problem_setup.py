@@ -85,11 +85,6 @@ def set_up(request: ProblemRequest, workers: WorkerFactory) -> ProblemSetup:
         size,
         kinds,
         reproducible=facts.reproducible,
-        repeats=rules.repeats_inputs,
         is_random=facts.is_random,
-        # What KernelBench allows is noted as a finding.
-        writable=facts.changes_inputs or rules.in_one_process,
-        # KernelBench's inputs lie where those of the trial before lay, as a rule.
-        moves=not rules.in_one_process,
     )
     return ProblemSetup(device, workers, reference, exact, facts, work, draws, memory, flush)

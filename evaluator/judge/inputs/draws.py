@@ -53,10 +53,7 @@ class Draws:
         kinds: InputKinds,
         *,
         reproducible: bool,
-        repeats: bool,
         is_random: bool,
-        writable: bool,
-        moves: bool,
     ) -> None:
         """Makes the arena; raises `DeviceError` where there is no memory for it.
 
@@ -65,16 +62,16 @@ class Draws:
             size: bytes that the inputs of a call take.
             kinds: which kinds of inputs there are.
             reproducible: the same seed gives the same inputs again.
-            repeats: some calls get nearly the inputs of the call before.
             is_random: the reference draws random numbers.
-            writable: workers may write into the inputs.
-            moves: inputs lie at another address now and then.
         """
         self._reference = reference
         self._kinds = kinds
-        self._repeats = repeats
+        self._repeats = reference.rules.repeats_inputs
         self._is_random = is_random
-        self._moves = moves
+        # KernelBench's inputs lie where those of the trial before lay, as a rule.
+        self._moves = not reference.rules.in_one_process
+        self.writable = reference.changes_inputs or reference.rules.in_one_process
+        """Whether workers may write into the inputs; what KernelBench allows is a finding."""
         self._keeps = not reproducible or (size < _KEPT_BYTES and not reference.changes_inputs)
         self._seed: int | None = None
         self._start = _SHIFT_BYTES
@@ -83,9 +80,8 @@ class Draws:
         self.arena = make_arena(
             reference.device,
             size + (1 + _SHIFTS) * _SHIFT_BYTES,
-            read_only_for_others=not writable,
+            read_only_for_others=not self.writable,
         )
-        self.writable = writable
         self._last: MappedArguments | None = None
         self._staging = _staging(self.arena.bytes)
 

@@ -89,7 +89,7 @@ class Reference:
         self.dtype = DTYPES[precision]
         self.problem = ProblemFile(source)
         self.initial_arguments = self.problem.initial_arguments()
-        self._repeats_values = not rules.in_one_process
+        self.rules = rules
         self._public = True
         self._unused: torch.nn.Module | None = None
         """A module that has made no calls; only where that matters."""
@@ -110,8 +110,9 @@ class Reference:
     def _constructed(self, seed: int, *, constants: bool = False) -> torch.nn.Module:
         """A module on the CPU. `constants`: those among its weights are random, too."""
         torch.manual_seed(seed)
-        repeated = repeated_initial_values() if self._repeats_values else contextlib.nullcontext()
-        with repeated, random_constants(seed) if constants else contextlib.nullcontext():
+        plain = contextlib.nullcontext()
+        repeated = plain if self.rules.in_one_process else repeated_initial_values()
+        with repeated, random_constants(seed) if constants else plain:
             try:
                 module = self.problem.module.Model(*self.initial_arguments)
             except Exception as error:

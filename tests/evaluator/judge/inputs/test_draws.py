@@ -24,10 +24,7 @@ def test_a_call_gets_its_own_inputs_after_others_were_drawn_in_the_same_memory()
         2**16,
         InputKinds([Kind.PLAIN]),
         reproducible=True,
-        repeats=True,
         is_random=False,
-        writable=False,
-        moves=True,
     )
     with closing(draws.arena):
         earlier = draws.plain()

@@ -133,10 +133,7 @@ def test_a_draw_that_the_reference_does_not_take_is_never_handed_out():
         2**20,
         kinds,
         reproducible=True,
-        repeats=True,
         is_random=False,
-        writable=False,
-        moves=True,
     )
     try:
         seen = [draws.next() for _ in range(400)]
