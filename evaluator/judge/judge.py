@@ -186,7 +186,7 @@ class Judge:
             context.close()
             context = None
         while self._contexts and (len(self._contexts) >= MOST_PROBLEMS or self._memory_is_short()):
-            self._forget_benches(keep=len(self._contexts) - 1)
+            self._forget_contexts(keep=len(self._contexts) - 1)
         if context is None:
             context = self._new_context(request)
         context.settings = request.settings
@@ -196,7 +196,7 @@ class Judge:
         if not context.memory.is_enough_for(wanted):
             wanted = context.baselines.wanted_bytes(1)
         while self._contexts and not context.memory.has_free(wanted):
-            self._forget_benches(keep=len(self._contexts) - 1)
+            self._forget_contexts(keep=len(self._contexts) - 1)
         self._contexts[key] = context
         self._end_further_workers(most_workers(request.settings))
         return context
@@ -225,7 +225,7 @@ class Judge:
             # The others' inputs and workers, or the warm worker, may be what leaves no room.
             if not self._zygote.pool.drop() and not self._contexts:
                 raise self._shortage(request, error) from None
-        self._forget_benches(keep=0)
+        self._forget_contexts(keep=0)
         try:
             return ProblemContext(request, self.device, self._zygote)
         except torch.OutOfMemoryError as error:
@@ -241,7 +241,7 @@ class Judge:
         if needed is None or free is None:
             return free
         if needed.needed_on(self.device) > free:
-            self._forget_benches(keep=0)
+            self._forget_contexts(keep=0)
             free = available_bytes() or 0
         if needed.needed_on(self.device) > free:
             raise self._shortage(request, torch.OutOfMemoryError())
@@ -287,7 +287,7 @@ class Judge:
         self.forget(request)
         if not self._contexts:
             raise self._shortage(request, shortage)
-        self._forget_benches(keep=0)
+        self._forget_contexts(keep=0)
 
     def _memory_is_short(self) -> bool:
         if free_share() < _FREE_ON_HOST:
@@ -299,7 +299,7 @@ class Judge:
         free, total = torch.cuda.mem_get_info(self.device)
         return bool(free < _FREE_ON_DEVICE * total)
 
-    def _forget_benches(self, *, keep: int) -> None:
+    def _forget_contexts(self, *, keep: int) -> None:
         """Close the contexts that were used longest ago."""
         while len(self._contexts) > keep:
             self._contexts.pop(next(iter(self._contexts))).close()
@@ -329,7 +329,7 @@ class Judge:
         run.time(context, runner)
 
     def close(self) -> None:
-        self._forget_benches(keep=0)
+        self._forget_contexts(keep=0)
         if self._zygote is not None:
             self._zygote.close()
             self._zygote = None

@@ -6,7 +6,7 @@ from evaluator.evaluation import Mismatch, Status
 from evaluator.reason import Reason
 
 
-class Rejection(Exception):  # noqa: N818 - a verdict, not an error of ours
+class Rejection(Exception):  # noqa: N818 - a verdict, not an error of the judge
     """A candidate failed. Never leaves the judge: it becomes an `Evaluation`."""
 
     def __init__(

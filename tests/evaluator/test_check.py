@@ -53,7 +53,6 @@ def test_a_verdict_as_json(tmp_path: Path) -> None:
     assert [run["tool"] for run in audit["sanitizers"]] == ["address", "undefined"]
     assert {run["outcome"] for run in audit["sanitizers"]} == {"not_run"}
     assert audit["shares"]["library"] > 0.9
-    assert audit["warnings"] == []
     assert accepted["seconds"]["audit"] == audit["seconds"] > 0
 
 

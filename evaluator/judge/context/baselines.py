@@ -135,7 +135,7 @@ class Baselines:
         return (workers + missing) * self._setup.worker_bytes + self._setup.bytes_to_verify()
 
     def _started(self, name: BaselineName, count: int) -> list[ModuleRunner]:
-        """So many workers of a baseline, warmed up; none, and a note, where it can't be had. Of
+        """`count` workers of a baseline, warmed up; none, and a note, where it can't be had. Of
         eager, raises `InfrastructureError` then."""
         setup = self._setup
         setup.give_memory_back()

@@ -38,7 +38,7 @@ def make_arena(device: torch.device, size: int, *, read_only_for_others: bool) -
     """Shared memory of at least `size` bytes on `device`.
 
     On the CPU a read-only arena is sealed: no process can map it for writing any more, whatever
-    descriptor they hold, while the judge's own mapping stays writable. Nobody can seal any arena
+    descriptor it holds, while the judge's own mapping stays writable. No process can seal an arena
     further, which would end the workers to come. On a GPU the worker's
     mapping is read-only because the worker's trusted part asks for that before the candidate is
     imported. Raises `DeviceError` when the device has no memory left.

@@ -75,7 +75,7 @@ class Draws:
         self._keeps = not reproducible or (size < _KEPT_BYTES and not reference.changes_inputs)
         self._seed: int | None = None
         self._start = _SHIFT_BYTES
-        # By turns, so that the first three calls of any candidate meet all of them.
+        # In turn, so that the first three calls of any candidate meet all of them.
         self._margins = itertools.cycle(MARGINS)
         self.arena = make_arena(
             reference.device,

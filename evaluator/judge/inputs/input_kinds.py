@@ -12,7 +12,7 @@ from evaluator.settings import Settings
 
 _GENTLE = (Kind.SMALLER, Kind.UNEVEN, Kind.BIASED)
 _PLAIN = (Kind.PLAIN,) * 3
-"""So many plain draws come with one of each other kind."""
+"""This many plain draws come with one of each other kind."""
 
 
 def kinds_for(settings: Settings, work: Work) -> tuple[Kind, ...]:

@@ -45,7 +45,7 @@ class Printed:
         poll.register(self._stop, select.POLLIN)
         while self._take():
             if any(fd == self._stop for fd, _ in poll.poll()):
-                # No more than the pipe holds: somebody may be writing still.
+                # No more than the pipe holds: another process may still write.
                 for _ in range(_PIPE_BYTES // 4096):
                     if not self._take():
                         break

@@ -27,7 +27,7 @@ class Ending:
     status: int | None
     log: str
     out_of_memory: bool = False
-    """Somebody of the worker's family was killed because they used too much together."""
+    """One of its processes was killed because they used too much together."""
 
     @property
     def signal_name(self) -> str:

@@ -17,7 +17,7 @@ from evaluator.worker.orders import WarmOrder
 
 
 class WarmWorker:
-    """One worker in the making, or made. That it can't be made is no failure of anybody's.
+    """One worker in the making, or made. A failure to make it is never raised.
 
     It is made in two steps: forked, confined and with CUDA's driver at hand, which concerns no
     device; then with the device's context, which takes a while there. On a CPU that is nothing.

@@ -32,7 +32,7 @@ def context_of(judge: Judge) -> Iterator[Callable[[int], ProblemContext]]:
         return judge.context_for(evaluation_request(reference=f"# {number}\n{SCALE_AND_BIAS}"))
 
     yield set_up
-    judge._forget_benches(keep=0)
+    judge._forget_contexts(keep=0)
 
 
 @pytest.mark.thorough

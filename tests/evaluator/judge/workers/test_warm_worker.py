@@ -382,7 +382,7 @@ def test_where_a_problem_does_not_fit_the_warm_worker_makes_room(
         return ProblemContext(*arguments)
 
     monkeypatch.setattr(judge, "ProblemContext", fits)
-    shared_judge._forget_benches(keep=0)
+    shared_judge._forget_contexts(keep=0)
     assert verdict(HONEST) is Status.CORRECT
 
 
