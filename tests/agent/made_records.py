@@ -1,5 +1,8 @@
 """Records made by hand, for tests that read or show what a run has written."""
 
+from pathlib import Path
+
+from agent.config.run_config import RunConfig
 from agent.record.completion import Usage
 from agent.record.events import Evaluated, Event, ModelAnswered, TurnRecorded, TurnStarted
 from agent.record.result import ProblemResult, Spent, Stop
@@ -20,6 +23,14 @@ from tools.profiling.profile_report import (
     Profile,
     ProfilerTier,
 )
+
+A, B = "level1_1_square", "level2_1_bias_swish_gate_residual"
+
+
+def config(*problems: str, **settings: object) -> RunConfig:
+    return RunConfig.model_validate(
+        {"problems": problems or (A, B), "output": Path("runs/x"), **settings}
+    )
 
 
 def incorrect() -> Evaluation:

@@ -8,9 +8,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import get_type_hints
 
-from agent.llm.failure import ModelUnavailableError
-from agent.loop import nodes
-from agent.loop.graph import build_graph, draw
+from agent.loop.graph import draw
 from agent.loop.nodes import TurnState, TurnUpdate
 
 ROOT = Path(__file__).parents[3]
@@ -34,17 +32,6 @@ def test_an_update_can_only_name_what_the_state_has() -> None:
     # LangGraph ignores an unknown key without a word.
     state, update = get_type_hints(TurnState), get_type_hints(TurnUpdate)
     assert {key: state[key] for key in update} == update
-
-
-def test_only_our_own_failures_are_tried_again() -> None:
-    for name in ("propose", "execute"):
-        specification = build_graph().nodes[name].retry_policy
-        assert [policy.retry_on for policy in [specification]] == [nodes.worth_retrying]  # type: ignore[union-attr]
-    assert not nodes.worth_retrying(ValueError("a bug"))
-    # The client has its own retries, and a call that failed may have been billed.
-    assert not nodes.worth_retrying(ModelUnavailableError("busy"))
-    for name in ("profile", "decide"):
-        assert build_graph().nodes[name].retry_policy is None
 
 
 def test_inherited_tracing_uploads_nothing(tmp_path: Path) -> None:

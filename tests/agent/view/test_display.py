@@ -1,23 +1,13 @@
 import io
-from pathlib import Path
 
 import pytest
 
-from agent.config.run_config import RunConfig
 from agent.record.events import ProblemFinished, ProblemStarted, Profiled, Waiting
 from agent.record.result import Stop
 from agent.view.display import PlainLines, open_display, view_mode
 from problems.errors import UsageError
-from tests.agent.made_records import incorrect, problem_result, turn, turn_events
+from tests.agent.made_records import A, config, incorrect, problem_result, turn, turn_events
 from tests.evaluator.made_evaluations import correct
-
-A, B = "level1_1_square", "level2_1_bias_swish_gate_residual"
-
-
-def config(*problems: str, **settings: object) -> RunConfig:
-    return RunConfig.model_validate(
-        {"problems": problems or (A, B), "output": Path("runs/x"), **settings}
-    )
 
 
 def test_plain_lines_are_one_a_turn() -> None:

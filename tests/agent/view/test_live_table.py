@@ -1,22 +1,12 @@
 import io
-from pathlib import Path
 
 from rich.console import Console
 
-from agent.config.run_config import RunConfig
 from agent.record.events import ProblemFinished, ProblemStarted, Profiled, TurnStarted, Waiting
 from agent.record.result import Stop
 from agent.view.live_table import LiveTable
-from tests.agent.made_records import incorrect, problem_result, turn, turn_events
+from tests.agent.made_records import A, B, config, incorrect, problem_result, turn, turn_events
 from tests.evaluator.made_evaluations import correct
-
-A, B = "level1_1_square", "level2_1_bias_swish_gate_residual"
-
-
-def config(*problems: str, **settings: object) -> RunConfig:
-    return RunConfig.model_validate(
-        {"problems": problems or (A, B), "output": Path("runs/x"), **settings}
-    )
 
 
 def shown(table: LiveTable) -> list[str]:
