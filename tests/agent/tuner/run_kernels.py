@@ -19,6 +19,9 @@ from evaluator.builder.builder import Builder
 from evaluator.ipc.build_request import BuildRequest
 from evaluator.worker import build_stub
 
+PYTORCH = cpp_extension.load_inline
+"""Whose arguments the stub takes."""
+
 
 class Batched:
     """What `load_inline` gives: functions of a library that is built once all are known."""
@@ -45,6 +48,7 @@ def build(cache: str) -> None:
     def send(request: BuildRequest):
         return builder.build(request)
 
+    cpp_extension.load_inline = PYTORCH
     build_stub.install(send)
     for head, units in Batched.units.items():
         text = head + "\n"
