@@ -7,6 +7,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.evaluator.processes import descendants
+
 _PAGE_KIB = 4
 
 
@@ -24,10 +26,10 @@ class Holdings:
 
 def holdings(judge: int) -> Holdings:
     """Count what belongs to the judge with this pid and its descendants."""
-    family = process_family(judge)
+    family = {judge} | descendants(judge)
     return Holdings(
         processes=len(family),
-        descriptors=sum(map(open_files, family)),
+        descriptors=sum(map(_open_files, family)),
         folders=sum(1 for folder in _scratch_folders() for _ in folder.iterdir()),
         memory_kib=int(Path(f"/proc/{judge}/statm").read_text().split()[1]) * _PAGE_KIB,
     )
@@ -37,24 +39,7 @@ def _scratch_folders() -> list[Path]:
     return list(Path(tempfile.gettempdir()).glob("refinery-*"))
 
 
-def process_family(root: int) -> list[int]:
-    """The process with this pid and all below it."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):  # others come and go while we look
-                parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
-                children.setdefault(int(parent), []).append(int(entry.name))
-    family, queue = [], [root]
-    while queue:
-        pid = queue.pop()
-        family.append(pid)
-        queue += children.get(pid, [])
-    return family
-
-
-def open_files(pid: int) -> int:
-    """How many files a process has open; 0 for one that has ended."""
-    with contextlib.suppress(OSError):
+def _open_files(pid: int) -> int:
+    with contextlib.suppress(OSError):  # it has ended
         return len(list(Path(f"/proc/{pid}/fd").iterdir()))
     return 0

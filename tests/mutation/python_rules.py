@@ -6,11 +6,14 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 
 from tests.mutation.edit import Edit, Rule
 from tests.mutation.subject import Subject
+
+Node = TypeVar("Node", bound=ast.AST)
 
 _TINY = 2e-3
 _FORM = ("shape", "dim", "dtype", "device", "size", "numel")
@@ -91,6 +94,9 @@ class _Module:
                         continue
                 yield from ast.walk(statement)
 
+    def of_kind(self, kind: type[Node], *functions: str) -> Iterator[Node]:
+        return (node for node in self.nodes(*functions) if isinstance(node, kind))
+
     def _reads(self, name: str) -> bool:
         """Whether an attribute of that name is read anywhere in the class."""
         reads = (n for n in ast.walk(self.tree) if isinstance(n, ast.Attribute))
@@ -126,8 +132,8 @@ def operator(module: _Module) -> Iterator[Edit]:
     others: dict[type[ast.operator], str] = {
         ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.Div: "*", ast.Pow: "*", ast.FloorDiv: "*",
     }  # fmt: skip
-    for node in module.nodes():
-        if isinstance(node, ast.BinOp) and type(node.op) in others:
+    for node in module.of_kind(ast.BinOp):
+        if type(node.op) in others:
             left, right = _text(node.left), _text(node.right)
             yield module.edit(node, f"(({left}) {others[type(node.op)]} ({right}))")
 
@@ -137,26 +143,23 @@ def operands_swapped(module: _Module) -> Iterator[Edit]:
     signs: dict[type[ast.operator], str] = {
         ast.Sub: "-", ast.Div: "/", ast.MatMult: "@", ast.Pow: "**",
     }  # fmt: skip
-    for node in module.nodes():
-        if isinstance(node, ast.BinOp) and type(node.op) in signs:
+    for node in module.of_kind(ast.BinOp):
+        if type(node.op) in signs:
             left, right = _text(node.left), _text(node.right)
             yield module.edit(node, f"(({right}) {signs[type(node.op)]} ({left}))")
 
 
 @_rule("term or factor dropped")
 def term_dropped(module: _Module) -> Iterator[Edit]:
-    for node in module.nodes():
-        if isinstance(node, ast.BinOp):
-            yield module.edit(node, f"({_text(node.left)})")
-            if isinstance(node.op, ast.Add | ast.Mult):
-                yield module.edit(node, f"({_text(node.right)})")
+    for node in module.of_kind(ast.BinOp):
+        yield module.edit(node, f"({_text(node.left)})")
+        if isinstance(node.op, ast.Add | ast.Mult):
+            yield module.edit(node, f"({_text(node.right)})")
 
 
 @_rule("constant")
 def constant(module: _Module) -> Iterator[Edit]:
-    for node in module.nodes("forward", "__init__"):
-        if not isinstance(node, ast.Constant):
-            continue
+    for node in module.of_kind(ast.Constant, "forward", "__init__"):
         if isinstance(node.value, bool):
             yield module.edit(node, str(not node.value))
         elif isinstance(node.value, int):
@@ -183,19 +186,16 @@ def epsilon(module: _Module) -> Iterator[Edit]:
 
 @_rule("dimension")
 def dimension(module: _Module) -> Iterator[Edit]:
-    for node in module.nodes():
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            number = node.operand
-            if isinstance(number, ast.Constant) and isinstance(number.value, int):
-                yield module.edit(node, f"-{number.value + 1}")
+    for node in module.of_kind(ast.UnaryOp):
+        match node:
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
+                yield module.edit(node, f"-{number + 1}")
                 yield module.edit(node, "0")
 
 
 @_rule("keyword dropped")
 def keyword_dropped(module: _Module) -> Iterator[Edit]:
-    for node in module.nodes("forward", "__init__"):
-        if not isinstance(node, ast.Call):
-            continue
+    for node in module.of_kind(ast.Call, "forward", "__init__"):
         for dropped in (k for k in node.keywords if k.arg not in ("device", "inplace", "dtype")):
             rest = (*node.args, *(k for k in node.keywords if k is not dropped))
             yield module.edit(node, f"{_text(node.func)}({', '.join(_text(a) for a in rest)})")
@@ -203,11 +203,9 @@ def keyword_dropped(module: _Module) -> Iterator[Edit]:
 
 @_rule("other function")
 def other_function(module: _Module) -> Iterator[Edit]:
-    for node in module.nodes("forward", "__init__"):
-        if isinstance(node, ast.Attribute) and node.attr in _OTHER_FUNCTION:
-            owner = _text(node.value)
-            if owner == "self":
-                continue
+    for node in module.of_kind(ast.Attribute, "forward", "__init__"):
+        owner = _text(node.value)
+        if node.attr in _OTHER_FUNCTION and owner != "self":
             other = _OTHER_FUNCTION[node.attr]
             where = "F" if owner == "torch" and not hasattr(torch, other) else owner
             yield module.edit(node, f"{where}.{other}")
@@ -215,29 +213,28 @@ def other_function(module: _Module) -> Iterator[Edit]:
 
 @_rule("approximate gelu")
 def approximate_gelu(module: _Module) -> Iterator[Edit]:
-    for node in module.nodes():
-        if isinstance(node, ast.Call) and _text(node.func).endswith(".gelu"):
+    for node in module.of_kind(ast.Call):
+        if _text(node.func).endswith(".gelu"):
             x = _text(node.args[0])
-            if node.keywords:
-                yield module.edit(node, f"F.gelu({x})")
-            else:
-                yield module.edit(node, f"F.gelu({x}, approximate='tanh')")
+            other = f"F.gelu({x})" if node.keywords else f"F.gelu({x}, approximate='tanh')"
+            yield module.edit(node, other)
             yield module.edit(node, f"(lambda g: g * torch.sigmoid(1.702 * g))({x})")
 
 
 @_rule("other correction of a variance")
 def other_correction(module: _Module) -> Iterator[Edit]:
-    for node in module.nodes():
-        spread = isinstance(node, ast.Call) and _leaf(node.func) in ("var", "std", "var_mean")
+    for node in module.of_kind(ast.Call):
+        spread = _leaf(node.func) in ("var", "std", "var_mean")
         if spread and all(k.arg not in ("unbiased", "correction") for k in node.keywords):
             yield module.edit(node, f"{_text(node.func)}({_inner(node)}, correction=0)")
 
 
 @_rule("sign")
 def sign(module: _Module) -> Iterator[Edit]:
-    for node in module.nodes():
-        turned = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Invert)
-        if turned and not isinstance(node.operand, ast.Constant):
+    for node in module.of_kind(ast.UnaryOp):
+        if isinstance(node.op, ast.USub | ast.Invert) and not isinstance(
+            node.operand, ast.Constant
+        ):
             yield module.edit(node, f"({_text(node.operand)})")
 
 
@@ -246,8 +243,8 @@ def comparison(module: _Module) -> Iterator[Edit]:
     others: dict[type[ast.cmpop], str] = {
         ast.Gt: "<", ast.Lt: ">", ast.Eq: "!=", ast.GtE: "<=", ast.LtE: ">=",
     }  # fmt: skip
-    for node in module.nodes():
-        if isinstance(node, ast.Compare) and type(node.ops[0]) in others:
+    for node in module.of_kind(ast.Compare):
+        if type(node.ops[0]) in others:
             left, right = _text(node.left), _text(node.comparators[0])
             yield module.edit(node, f"(({left}) {others[type(node.ops[0])]} ({right}))")
 
@@ -264,9 +261,8 @@ def transposition_lost(module: _Module) -> Iterator[Edit]:
 
 @_rule("arguments swapped")
 def arguments_swapped(module: _Module) -> Iterator[Edit]:
-    for node in module.nodes():
-        several = isinstance(node, ast.Call) and len(node.args) >= 2
-        if several and _leaf(node.func) not in _SYMMETRIC:
+    for node in module.of_kind(ast.Call):
+        if len(node.args) >= 2 and _leaf(node.func) not in _SYMMETRIC:
             first, second, *rest = (_text(a) for a in (*node.args, *node.keywords))
             yield module.edit(node, f"{_text(node.func)}({', '.join([second, first, *rest])})")
 
@@ -287,15 +283,8 @@ def other_variable(module: _Module) -> Iterator[Edit]:
     forward = module.function("forward")
     assert forward is not None
     known = [argument.arg for argument in forward.args.args[1:]]
-    for node in module.nodes():
-        if not isinstance(node, ast.Name) or node.id in (
-            "torch",
-            "F",
-            "nn",
-            "math",
-            "self",
-            "float",
-        ):
+    for node in module.of_kind(ast.Name):
+        if node.id in ("torch", "F", "nn", "math", "self", "float"):
             continue
         if isinstance(node.ctx, ast.Store):
             known.append(node.id)
@@ -308,8 +297,8 @@ def other_variable(module: _Module) -> Iterator[Edit]:
 @_rule("parameter ignored")
 def parameter_ignored(module: _Module) -> Iterator[Edit]:
     parameters = dict(module.subject.model.named_parameters(recurse=False))
-    for node in module.nodes():
-        own = _text(node) if isinstance(node, ast.Attribute) else ""
+    for node in module.of_kind(ast.Attribute):
+        own = _text(node)
         if own.startswith("self.") and own.removeprefix("self.") in parameters:
             yield module.edit(node, f"torch.zeros_like({own})")
             yield module.edit(node, f"torch.ones_like({own})")
@@ -320,8 +309,8 @@ def parameter_ignored(module: _Module) -> Iterator[Edit]:
 def _layers(module: _Module) -> Iterator[tuple[ast.Call, str, torch.nn.Module]]:
     """Calls `self.layer(x)`: the node, its argument, and the reference's layer of that name."""
     layers = dict(module.subject.model.named_children())
-    for node in module.nodes():
-        own = _text(node.func) if isinstance(node, ast.Call) and node.args else ""
+    for node in module.of_kind(ast.Call):
+        own = _text(node.func) if node.args else ""
         if own.startswith("self.") and own.removeprefix("self.") in layers:
             yield node, _text(node.args[0]), layers[own.removeprefix("self.")]
 
