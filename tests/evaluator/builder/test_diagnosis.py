@@ -32,7 +32,7 @@ from evaluator.builder.flags import RefusedFlagError, device_flags
         'cuda.cu(9): error: identifier "i" is undefined\n    CUDA_KERNEL_LOOP(i, n) {\n',
         "main.cpp:3:5: error: no matching function for call to 'tensor(std::vector<float>&)'\n"
         "    3 | auto x = torch::tensor(v);\n"
-        "/c/headers-1/refinery/functions.h:88:8: note: candidate: 'template<class T> at::Tensor'\n",
+        "/c/headers-1/refinery/tensor.h:88:8: note: candidate: 'template<class T> at::Tensor'\n",
         "/x/torch/include/ATen/ops/add.h(3): error: identifier is undefined\n",
     ],
 )
@@ -52,7 +52,7 @@ def test_errors_that_name_our_headers_ask_for_the_full_ones(log):
         "main.cpp:3:5: error: no matching function for call to 'scale(int)'\n"
         "main.cpp:2:5: note: candidate: 'void scale(float*)'\n"
         "main.cpp:4:5: error: call of overloaded 'max(int)'\n"
-        "/c/headers-1/refinery/functions.h:88:8: note: candidate: 'template<class T> at::Tensor'\n",
+        "/c/headers-1/refinery/tensor.h:88:8: note: candidate: 'template<class T> at::Tensor'\n",
         "main.cpp:3:5: error: 'y' was not declared in this scope\n"
         "main.cpp:4:5: error: 'lgamma' is not a member of 'torch'\n",
         "",
@@ -68,7 +68,7 @@ def _unbound(name: str, suggested: str) -> str:
         f"'{suggested}{name}'?\n"
         f'    4 | m.def("{name}", torch::wrap_pybind_function({name}), "{name}");\n'
         f"      |                                              ^~~~~~~\n"
-        f"/c/headers-1/refinery/functions.h:15:15: note: '{suggested}{name}' declared here\n"
+        f"/c/headers-1/refinery/tensor.h:15:15: note: '{suggested}{name}' declared here\n"
     )
 
 
