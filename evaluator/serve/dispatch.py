@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 
 from evaluator.batch.parallel_judging import Evaluates
 from evaluator.errors import InfrastructureError
@@ -49,7 +50,7 @@ class Dispatch:
         self._width = width
         self._line = WaitingLine()
         self._pool = ThreadPoolExecutor(width, thread_name_prefix="judging")
-        self._under_way: dict[asyncio.Task[None], Ticket] = {}
+        self._under_way: dict[asyncio.Future[tuple[bool, bytes]], Ticket] = {}
         self._usual_s = _FIRST_GUESS_S
 
     @property
@@ -86,32 +87,27 @@ class Dispatch:
             self._pool.shutdown()
             return True
         _, late = await asyncio.wait(list(self._under_way), timeout=limit_s)
-        for task in late:
-            ticket = self._under_way[task]
+        for answer in late:
+            ticket = self._under_way[answer]
             ticket.batch.answers.put_nowait(ticket.failure(STOPPED))
         self._pool.shutdown(wait=not late)
         return not late
 
     def _begin(self) -> None:
-        while len(self._under_way) < self._width and (ticket := self._line.take()) is not None:
-            task = asyncio.get_running_loop().create_task(self._judge(ticket))
-            self._under_way[task] = ticket
-            task.add_done_callback(self._end)
-
-    def _end(self, task: asyncio.Task[None]) -> None:
-        self._under_way.pop(task, None)
-        self._begin()
-
-    async def _judge(self, ticket: Ticket) -> None:
         loop = asyncio.get_running_loop()
-        began = loop.time()
-        judged, line = await loop.run_in_executor(self._pool, self._answer, ticket)
-        ticket.batch.answers.put_nowait(line)
-        self._usual_s += 0.1 * (loop.time() - began - self._usual_s)
-        if judged:
-            self.answered += 1
-        else:
-            self.failed += 1
+        while len(self._under_way) < self._width and (ticket := self._line.take()) is not None:
+            answer = loop.run_in_executor(self._pool, self._answer, ticket)
+            self._under_way[answer] = ticket
+            answer.add_done_callback(partial(self._end, loop.time()))
+
+    def _end(self, began_s: float, answer: asyncio.Future[tuple[bool, bytes]]) -> None:
+        judged, line = answer.result()
+        self._under_way.pop(answer).batch.answers.put_nowait(line)
+        taken_s = asyncio.get_running_loop().time() - began_s
+        self._usual_s += 0.1 * (taken_s - self._usual_s)
+        self.answered += judged
+        self.failed += not judged
+        self._begin()
 
     def _answer(self, ticket: Ticket) -> tuple[bool, bytes]:
         """Whether it is a verdict, and the line. Runs in a thread."""
