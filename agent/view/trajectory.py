@@ -203,15 +203,16 @@ def _spent(record: TurnRecord) -> str:
 
 
 def _texts(record: TurnRecord, files: RunFiles, prompt: bool, answer: bool) -> Iterator[Line]:
-    try:
-        if prompt:
-            yield from _block(f"Prompt {record.prompt}", files.prompt(record.prompt), "cyan")
-        if answer:
-            completion = files.completion(record.completion).completion
-            yield from _block("Reasoning", completion.reasoning, "dim")
-            yield from _block(f"Answer {record.completion}", completion.text, "green")
-    except FileNotFoundError as error:
-        yield "dim", f"  ({error.filename} is not kept here)"
+    asked, answered = files.prompt_path(record.prompt), files.completion_path(record.completion)
+    for wanted, path in ((prompt, asked), (answer, answered)):
+        if wanted and not path.exists():
+            yield "dim", f"  ({path} is not kept here)"
+    if prompt and asked.exists():
+        yield from _block(f"Prompt {record.prompt}", files.prompt(record.prompt), "cyan")
+    if answer and answered.exists():
+        completion = files.completion(record.completion).completion
+        yield from _block("Reasoning", completion.reasoning, "dim")
+        yield from _block(f"Answer {record.completion}", completion.text, "green")
 
 
 def _diff(record: TurnRecord, records: Sequence[TurnRecord], files: RunFiles) -> Iterator[Line]:

@@ -124,10 +124,11 @@ def test_turns_jsonl_alone_is_enough(run: Path, capsys: pytest.CaptureFixture[st
     for folder in ("kernels", "prompts"):
         for file in (run / folder).iterdir():
             file.unlink()
-    text = shown(capsys, run / "turns.jsonl", "--prompt")
+    text = shown(capsys, run / "turns.jsonl", "--prompt", "--answer")
     assert "(best)" in text
     assert "no diff: " in text
     assert "prompts/aa.txt is not kept here)" in text
+    assert "completions/bb.json is not kept here)" in text
 
 
 def test_json_is_the_records_as_they_stand(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -247,6 +248,8 @@ def test_answers_only_when_asked_for(run: Path, capsys: pytest.CaptureFixture[st
     told = "  Reasoning\n    First I think.\n  Answer bb\n    Here it is:\n\n    ```python\n"
     assert told in shown(capsys, run, "--problem", A, "--turn", 0, "--answer")
     assert "Here it is" not in shown(capsys, run)
+    (run / "prompts" / "aa.txt").unlink()
+    assert told in shown(capsys, run, "--problem", A, "--turn", 0, "--prompt", "--answer")
 
 
 def test_what_is_left_of_the_budget(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
