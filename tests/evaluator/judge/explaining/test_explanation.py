@@ -227,6 +227,20 @@ def test_memory_that_is_not_set_is_named(evaluate, body, words):
     assert words in mismatch.details["counterfactual"]
 
 
+def test_indices_that_follow_what_lay_in_memory_are_wrong(evaluate):
+    source = """
+import torch
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        y[:, :600] = x[:, :600]
+        return y.argmax(dim=1)
+"""
+    reference = task("return x.argmax(dim=1)", x="torch.randn(300, 700)")
+    evaluation = evaluate(source, reference=reference)
+    assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, "wrong_values")
+
+
 SHRINKS = """
 import torch
 
