@@ -1,8 +1,7 @@
 """Candidates that do not build, each for one reason, as models write them.
 
 `python -m tests.tools.diagnosis.broken_builds [NAME ...]` builds them through the trusted builder
-and leaves what the compilers said in `tests/data/build_logs/broken/`, over the light headers and,
-for those with `full`, over PyTorch's own, where that is something else.
+and leaves what the compilers said in `tests/data/build_logs/broken/`.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ class Broken:
     cflags: tuple[str, ...] = ()
     cuda_cflags: tuple[str, ...] = ()
     functions: tuple[str, ...] = ("run",)
-    full: bool = False
 
     @property
     def source(self) -> str:
@@ -173,7 +171,7 @@ BROKEN = {
         "no match for call", "float** rows", also=("takes and returns torch::Tensor",),
     ),
     "function_name": Broken(
-        host(LOOP), "'forward' was not declared", "", functions=("forward",), full=True,
+        host(LOOP), "'forward' was not declared", "", functions=("forward",),
         also=("`functions` names it",),
     ),
     "dispatch_comma": Broken(
@@ -237,18 +235,15 @@ def main(names: list[str]) -> None:
     """Build those (all by default) and write their logs."""
     LOGS.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        for light in (True, False):
-            builder = Builder(Path(folder), cuda_arch=ARCHITECTURE, light=light)
-            for name, broken in BROKEN.items():
-                if (names and name not in names) or not (light or broken.full):
-                    continue
-                outcome = builder.build(broken.request)
-                said = outcome.log if not outcome.ok else "BUILT\n" + outcome.log
-                kind = "light" if light else "full"
-                said = said.replace(sys.prefix, "/opt/python").replace(sys.base_prefix, "/usr")
-                (LOGS / f"{name}.{kind}.txt").write_text("".join(said.splitlines(True)[:_LINES]))
-                print(f"{name}: {kind} -> {outcome.headers}, ok={outcome.ok}, "
-                      f"{outcome.seconds:.1f} s, {len(said)} bytes", flush=True)  # fmt: skip
+        builder = Builder(Path(folder), cuda_arch=ARCHITECTURE)
+        for name, broken in BROKEN.items():
+            if names and name not in names:
+                continue
+            outcome = builder.build(broken.request)
+            said = outcome.log if not outcome.ok else "BUILT\n" + outcome.log
+            said = said.replace(sys.prefix, "/opt/python").replace(sys.base_prefix, "/usr")
+            (LOGS / f"{name}.txt").write_text("".join(said.splitlines(True)[:_LINES]))
+            print(f"{name}: {outcome.seconds:.1f} s, {len(said)} bytes", flush=True)
 
 
 if __name__ == "__main__":

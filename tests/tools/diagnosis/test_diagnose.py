@@ -39,7 +39,7 @@ def incorrect(mismatch: Mismatch, **fields: float) -> str:
 
 class TestBuild:
     def test_noise_is_gone_and_counted(self) -> None:
-        text = build_error((LOGS / "deep_deduction.light.txt").read_text())
+        text = build_error((LOGS / "deep_deduction.txt").read_text())
         assert "required from" not in text
         assert "In file included" not in text
         assert "/usr/include" not in text
