@@ -47,7 +47,6 @@ class EvaluationRun:
     candidate: Candidate
     builds: BuildAllowance
     runner: ModuleRunner | None = None
-    """The worker that it runs in."""
     verified: Verification = field(default_factory=Verification)
     """What verifying its calls showed, in the judgement that counts."""
     seed: int | None = None
