@@ -120,7 +120,7 @@ class _Lives:
         self._trial = None
 
     def _result_kept(self, runner: ModuleRunner) -> Iterator[str]:
-        if self._context.facts.returns_inputs:
+        if self._context.facts.borrowed.inputs:
             raise _NotTriedError("its results are views of its inputs")
         first = self._outputs(runner, self._context.draws.plain(), result="keep")
         later = self._outputs(runner, self._context.draws.plain(), result="kept")

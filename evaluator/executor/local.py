@@ -18,7 +18,7 @@ class LocalExecutor:
     `prepare`.
 
     Several threads may call `evaluate`. CUDA candidates are built side by side, in processes that
-    do without a device; a candidate that is built goes to whichever judge is free, and a device
+    import them without a device; then a candidate goes to whichever judge is free, and a device
     judges one candidate at a time. On a CPU the judge builds, as compilers would disturb what is
     being timed. `build_ahead` holds the CPU's lock there, or does nothing.
     """

@@ -15,7 +15,7 @@ from evaluator.judge.blockwise import all_close, same
 from evaluator.judge.context.judge_memory import JudgeMemory
 from evaluator.judge.problem.reference import Reference, flatten_arguments
 from evaluator.judge.problem.variation import fresh_seed
-from evaluator.judge.workers.output_memory import any_repeats
+from evaluator.judge.workers.output_memory import Borrowed, any_repeats
 from evaluator.protocol import Rules
 
 _SLACK = 2**20
@@ -31,12 +31,8 @@ class ProblemFacts:
     reproducible: bool
     """The same seed gives the same inputs again."""
     changes_inputs: bool
-    returns_inputs: bool
-    """Some output is a view of an input."""
-    returns_overlaps: bool
-    """Two outputs share memory."""
-    returns_repeats: bool
-    """An output has several elements at one address."""
+    borrowed: Borrowed
+    """What the reference's own outputs share with others, which a candidate's may share too."""
     is_random: bool
     """The reference draws random numbers, as dropout does in training."""
     keeps_state: bool
@@ -106,9 +102,7 @@ def examine(
         forward_bytes=sum(taken),
         reproducible=reproducible,
         changes_inputs=reference.changes_inputs,
-        returns_inputs=not lent.isdisjoint(own),
-        returns_overlaps=len(set(own)) < len(own),
-        returns_repeats=any_repeats(layouts),
+        borrowed=Borrowed(not lent.isdisjoint(own), len(set(own)) < len(own), any_repeats(layouts)),
         is_random=is_random,
         keeps_state=keeps_state,
         notes=notes,

@@ -35,12 +35,12 @@ def rejected_as_borrowed(
 ) -> Rejection | None:
     """Why outputs are refused that are views of the inputs, or of each other, where the
     reference's are not. Of the call whose context lasts."""
-    borrowed = runner.borrowed(reply)
-    if borrowed.inputs and not context.facts.returns_inputs:
+    borrowed, allowed = runner.borrowed(reply), context.facts.borrowed
+    if borrowed.inputs and not allowed.inputs:
         what = "an output is a view of an input"
-    elif borrowed.each_other and not context.facts.returns_overlaps:
+    elif borrowed.each_other and not allowed.each_other:
         what = "two outputs share memory"
-    elif borrowed.itself and not context.facts.returns_repeats:
+    elif borrowed.itself and not allowed.itself:
         what = "an output is a view with several elements at one address"
     else:
         return None
