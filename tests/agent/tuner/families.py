@@ -92,7 +92,9 @@ FAMILIES = {
     ),
     "row_mask": module("return torch.where(keep, x, y), (x * keep).sum(dim=1)", x=ROWS, y=ROWS,
                        keep="torch.rand(37, 129) > 0.3"),
-    "view": module("return torch.softmax(F.relu(x).flatten(1), dim=1)", x=IMAGE),
+    "view": module(
+        "return torch.softmax(F.relu(x).flatten(1), dim=1).unsqueeze(1).squeeze(1)", x=IMAGE
+    ),
     "chunks": module("a, b = x.chunk(2, dim=-1)\nreturn a * torch.sigmoid(b), b.softmax(-1)",
                      x="torch.randn(37, 130)"),
 }  # fmt: skip

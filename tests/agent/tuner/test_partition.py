@@ -9,7 +9,6 @@ from agent.tuner.planning.partition import partition
 from agent.tuner.tracing.graph import Graph, Kind, Node, library, pointwise, reduce, shared
 from agent.tuner.tracing.trace import trace
 from tests.agent.tuner.families import FAMILIES, module
-from tests.agent.tuner.quirks import QUIRKS
 from tests.agent.tuner.written import written
 
 
@@ -37,11 +36,6 @@ def test_what_follows_a_product_is_fused_with_the_norm() -> None:
     program = partition(trace(module(body, x="torch.randn(8, 9)", y="torch.randn(9, 129)")).graph)
     assert [k.family for k in program.kernels] == ["rows"]
     assert program.family == "rows"
-
-
-@pytest.mark.parametrize("quirk", list(QUIRKS))
-def test_files_of_other_hands_are_understood(quirk: str) -> None:
-    assert partition(trace(QUIRKS[quirk]).graph).kernels
 
 
 def test_levels_and_rates() -> None:

@@ -154,19 +154,6 @@ def test_equal_differences_of_shares_are_not_certain() -> None:
     assert (gained.sign, lost.sign, same.sign) == (1, -1, 0)
 
 
-@pytest.mark.parametrize(("between", "within"), [(0.0, 1.0), (1.0, 1.0), (1.0, 0.3)])
-def test_intervals_over_several_seeds_cover_about_95_percent(between: float, within: float) -> None:
-    """Problems and seeds are new in each trial: the interval covers both. Three standard deviations
-    of the binomial are 2.1 points at 1000 trials; 12 problems cost one more (see `means`)."""
-    generator = np.random.default_rng(0)
-    problems, seeds, trials = 12, 3, 1000
-    values = between * generator.normal(size=(problems, 1, trials))
-    values = values + within * generator.normal(size=(problems, seeds, trials))
-    found = Resamples.of(problems, seed=1, draws=1000).means(values.mean(axis=1))
-    covered = np.mean([each.low <= 0 <= each.high for each in found])
-    assert 0.95 - 0.031 <= covered <= 0.95 + 0.021
-
-
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_the_paired_test_keeps_its_level(seeds: int) -> None:
     """At most 5 % and three standard deviations (2.1 points at 1000 trials)."""

@@ -12,19 +12,11 @@ from evaluator.evaluation import Backend, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.settings import Settings
 from experiments.bench.speed import catalogue as module
-from experiments.bench.speed.catalogue import BenchCandidate, catalogue, runnable
+from experiments.bench.speed.catalogue import catalogue, runnable
 from problems.errors import UsageError
 
 QUICK = ("cpp/argmax_undeclared", "cpp/diag_matmul_rows", "cpp/huber_wrong_branch")
 CPP, CUDA = catalogue([Backend.CPP]), catalogue([Backend.CUDA])
-
-
-def each(candidates: list[BenchCandidate], quick: tuple[str, ...] = ()) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize(
-        "candidate",
-        [c if c.name in quick else pytest.param(c, marks=pytest.mark.slow) for c in candidates],
-        ids=lambda candidate: candidate.name,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +74,11 @@ def test_a_file_that_does_not_say_what_it_is_is_refused(tmp_path, monkeypatch):
 
 
 @pytest.mark.thorough
-@each(CPP, QUICK)
+@pytest.mark.parametrize(
+    "candidate",
+    [c if c.name in QUICK else pytest.param(c, marks=pytest.mark.slow) for c in CPP],
+    ids=lambda candidate: candidate.name,
+)
 def test_a_cpp_candidate_comes_to_its_verdict_on_the_light_path(candidate, executor):
     settings = Settings(timing_seconds=0.1, audit="never")
     evaluation = executor.evaluate(candidate.request(settings))
