@@ -1,7 +1,7 @@
 // nvcc -gencode=arch=compute_90a,code=sm_90a -shared -Xcompiler -fPIC kernels.cu -o kernels.so
 // cuobjdump --dump-resource-usage kernels.so > usage.txt
 // cuobjdump --dump-sass kernels.so | sed 's| */\* 0x[0-9a-f]* \*/$||' | grep -v '^ *$' > sass.txt
-// Of each function sass.txt then keeps the first instruction of each form.
+// Of each function sass.txt then keeps the first instruction of each form, of spills two FFMA.
 #include <cuda_fp16.h>
 #include <mma.h>
 
