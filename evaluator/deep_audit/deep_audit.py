@@ -27,7 +27,7 @@ from evaluator.deep_audit.module_life import module_life, not_tried
 from evaluator.deep_audit.own_code import built_code
 from evaluator.deep_audit.provenance import Origin, origin_of
 from evaluator.errors import InfrastructureError
-from evaluator.evaluation import Evaluation, EvaluationRequest, Status, Timing
+from evaluator.evaluation import Evaluation, EvaluationRequest, Status
 from evaluator.judge.judge import Judge
 from evaluator.reason import Reason
 from evaluator.settings import Settings
@@ -120,13 +120,9 @@ def occasion_for(evaluation: Evaluation, settings: Settings) -> Occasion | None:
     if settings.audit == "auto" and timing is not None:
         if timing.speedup > HARD_TO_BELIEVE:
             return "speedup"
-        if _under_bound(timing):
+        if timing.bound_us is not None and timing.latency_us < timing.bound_us:
             return "under_bound"
     return None if settings.require == "any" else "required"
-
-
-def _under_bound(timing: Timing) -> bool:
-    return timing.bound_us is not None and timing.latency_us < timing.bound_us
 
 
 def with_audit(

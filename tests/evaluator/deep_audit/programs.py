@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+_MODULE = """
+
+class ModelNew(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(features))
+        self.scale = nn.Parameter(torch.ones(features))
+
+    def forward(self, x):
+        FORWARD
+"""
 _TEMPLATE = '''
 import torch
 import torch.nn as nn
@@ -28,19 +39,9 @@ torch::Tensor scale_and_bias(torch::Tensor x, torch::Tensor scale, torch::Tensor
 }
 """
 kernels = load_inline("kernels", source, functions=["scale_and_bias"], extra_cflags=["-O2"])
-
-
-class ModelNew(nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.bias = nn.Parameter(torch.zeros(features))
-        self.scale = nn.Parameter(torch.ones(features))
-
-    def forward(self, x):
-        FORWARD
 '''
 
-OWN_PLAIN_C = '''
+_PLAIN_C = '''
 import ctypes
 import torch
 import torch.nn as nn
@@ -60,20 +61,13 @@ kernels = ctypes.CDLL(
 )
 kernels.scale_and_bias.argtypes = 4 * [ctypes.c_void_p] + 2 * [ctypes.c_long]
 kernels.scale_and_bias.restype = None
-
-
-class ModelNew(nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.bias = nn.Parameter(torch.zeros(features))
-        self.scale = nn.Parameter(torch.ones(features))
-
-    def forward(self, x):
-        y = torch.empty_like(x)
-        tensors = (x, self.scale, self.bias, y)
-        kernels.scale_and_bias(*(each.data_ptr() for each in tensors), *x.shape)
-        return y
 '''
+_CALL_PLAIN_C = """
+y = torch.empty_like(x)
+tensors = (x, self.scale, self.bias, y)
+kernels.scale_and_bias(*(each.data_ptr() for each in tensors), *x.shape)
+return y
+"""
 
 
 def program(
@@ -82,11 +76,15 @@ def program(
     head: str = "",
 ) -> str:
     """A candidate with `extra` C++ at the end of its kernel, and this forward."""
-    text = _TEMPLATE.replace("EXTRA", extra).replace("HEAD", head)
-    return text.replace("FORWARD", forward.replace("\n", "\n        "))
+    return _TEMPLATE.replace("EXTRA", extra).replace("HEAD", head) + _module(forward)
+
+
+def _module(forward: str) -> str:
+    return _MODULE.replace("FORWARD", forward.strip().replace("\n", "\n        "))
 
 
 OWN = program()
+OWN_PLAIN_C = _PLAIN_C + _module(_CALL_PLAIN_C)
 READS_TOO_FAR = program("volatile float taken = from[rows * columns]; (void)taken;")
 INDEX_TOO_LARGE = program(
     "float table[4] = {0, 0, 0, 0}; volatile float taken = table[rows % 7]; (void)taken;"

@@ -14,7 +14,6 @@ from evaluator.hardware import counter_rights
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Without a driver so far."""
     monkeypatch.setattr(counter_rights, "_PARAMETERS", tmp_path / "params")
-    monkeypatch.setattr(counter_rights, "_VERSION", tmp_path / "version")
     monkeypatch.setattr(counter_rights, "_CONTROL", tmp_path / "control")
     return tmp_path
 
@@ -39,9 +38,3 @@ def test_whether_counters_ask_for_a_right(
     assert walled.counters_ask_for_a_right() is asked
     monkeypatch.setattr(walled, "may_watch", lambda: False)
     assert not walled.counters_ask_for_a_right()
-
-
-def test_the_release(machine: Path) -> None:
-    assert counter_rights.release() is None
-    (machine / "version").write_text("580.159.04\n")
-    assert counter_rights.release() == 580
