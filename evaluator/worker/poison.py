@@ -13,15 +13,12 @@ from functools import cache
 import torch
 
 from evaluator.hardware.cuda_memory import driver_call, fill_words
-from evaluator.worker.steps import FILL_VALUE, Step
+from evaluator.worker.steps import FILL_VALUE
 
 POISONS = (0xFFFFFFFF, 0x7149F2CA, 0xF149F2CA)
 """32-bit words: a NaN of every dtype, 1e30 and -1e30; a maximum would hide a NaN."""
-FILL_WORDS: dict[Step | None, int] = {
-    "fill": int.from_bytes(struct.pack("<f", FILL_VALUE), "little"),
-    "fill_negative": int.from_bytes(struct.pack("<f", -FILL_VALUE), "little"),
-}
-"""The same for the steps that fill free memory."""
+FILL_WORD = int.from_bytes(struct.pack("<f", FILL_VALUE), "little")
+"""The same for the step that fills free memory."""
 _MULTIPROCESSORS = 16  # CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 _MOST_SHARED_BYTES = 97  # CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
 _DYNAMIC_BYTES = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES

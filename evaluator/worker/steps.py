@@ -6,12 +6,11 @@ from typing import Literal
 
 import torch
 
-Step = Literal["eval", "train", "to", "cast", "away", "other", "fill", "fill_negative"]
+Step = Literal["eval", "train", "to", "cast", "away", "other", "fill"]
 """`to`: to the device where it is. `cast`: there, in the task's dtype, as KernelBench does.
 `away`: to another place and back, which makes new tensors of its parameters: on a GPU to the host,
 on a CPU to copies. `other`: the instance that was kept takes its place. `fill`: free memory is
-filled with `FILL_VALUE`, so that a result which is not written shows it. `fill_negative`: with its
-negative.
+filled with `FILL_VALUE`, so that a result which is not written shows it.
 """
 FILL_VALUE = 24576.0
 """A number of every floating-point dtype."""
@@ -32,9 +31,9 @@ other one, which takes its place; or it is kept beside the other one."""
 
 
 def fill_free_memory(
-    value: float, layouts: list[tuple[torch.Size, torch.dtype]], device: str
+    layouts: list[tuple[torch.Size, torch.dtype]], device: str
 ) -> list[torch.Tensor]:
-    """Leave a number in memory that is given back: of the sizes of these results, and of others.
+    """Leave `FILL_VALUE` in memory that is given back, of the sizes of these results and of others.
 
     What is returned lies behind it: while it is kept, a CPU's allocator gives none to the system.
     """
@@ -50,7 +49,7 @@ def fill_free_memory(
         torch.empty((2, *shape), dtype=dtype, device=device)
     others = [(torch.Size([2**power]), torch.float32) for power in _FILLED_SIZES]
     blocks = [
-        torch.full(shape, value, dtype=dtype, device=device)
+        torch.full(shape, FILL_VALUE, dtype=dtype, device=device)
         for shape, dtype in [*others, *floating]
         for _ in range(max(_FEWEST, _FILLED_BYTES // max(512, dtype.itemsize * shape.numel())))
     ]
@@ -71,5 +70,5 @@ def take(step: Step, module: torch.nn.Module, device: str, dtype: torch.dtype) -
             module._apply(torch.clone)
         case "away":
             module.to("cpu").to(device)
-        case "other" | "fill" | "fill_negative":
+        case "other" | "fill":
             raise AssertionError(f"{step} takes more than a module")

@@ -33,7 +33,7 @@ from evaluator.worker.poison import (
     shared_memory_kernel,
 )
 from evaluator.worker.random_constants import random_constants
-from evaluator.worker.steps import FILL_VALUE, Result, fill_free_memory, take
+from evaluator.worker.steps import Result, fill_free_memory, take
 from evaluator.worker.trial_memory import TrialMemory
 from evaluator.worker.values import decode, dtype_name, flatten
 from evaluator.worker.weights import FITS, with_weights
@@ -194,9 +194,8 @@ class Worker:
         for step in order.steps:
             if step == "other" and self.earlier is not None:
                 self.module, self.earlier = self.earlier, self.module
-            elif step in ("fill", "fill_negative"):
-                value = FILL_VALUE if step == "fill" else -FILL_VALUE
-                self.behind_fill = fill_free_memory(value, self.layouts, self.device)
+            elif step == "fill":
+                self.behind_fill = fill_free_memory(self.layouts, self.device)
             else:
                 take(step, self.module, self.device, self.dtype)
         if order.seed is not None:

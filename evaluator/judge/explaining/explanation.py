@@ -26,7 +26,7 @@ from evaluator.judge.rejection import Rejection
 from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.mismatch_pattern import Pattern
 from evaluator.reason import Reason
-from evaluator.worker.poison import FILL_WORDS, POISONS
+from evaluator.worker.poison import FILL_WORD
 from evaluator.worker.steps import FILL_VALUE, Step
 
 _T = TypeVar("_T")
@@ -34,9 +34,6 @@ _NEAR = 0.01
 _MOST_OF_THE_WRONG = 0.5
 _HUGE = 1e9
 """No race makes numbers so large, relative to what they should be."""
-_FEWEST_TO_CORRELATE = 64
-_OPPOSITE = -0.9
-"""Errors go with the sign of what lay in memory; correlated no more than so."""
 _TRIES = 2
 """Calls at each address, all with the same result: one may be right by luck."""
 
@@ -71,10 +68,8 @@ class Explanation:
         races = self._differs_when_repeated()
         # A race is right now and then, by luck.
         address = () if races else (self._earlier_address,)
-        memory = (self._unwritten,) if races else (self._unwritten, self._follows_memory)
         changes = (self._changed_reference, self._changed_on_plain_inputs)
-        looks = (*memory, *address, self._earlier_result, *changes)
-        for look in looks:
+        for look in (self._unwritten, *address, self._earlier_result, *changes):
             found = self._tried(look, mismatch.output)
             if found is not None:
                 return add_counterfactual(mismatch, *found)
@@ -146,6 +141,8 @@ class Explanation:
 
     def _unwritten(self, output: int) -> tuple[Pattern, str] | None:
         """Results follow what lay in free memory before."""
+        # In the first such call the allocator may still prefer blocks that were free before.
+        self._outputs(self.draw, "fill")
         more = self._outputs(self.draw, "fill")
         # A fill shows in numbers, and not in indices that follow it.
         if not more[output].is_floating_point() or self._close(more, self.actual, self.draw):
@@ -159,31 +156,15 @@ class Explanation:
         if int(((got - FILL_VALUE - expected).abs() <= near).sum()) >= most:
             is_seen = float(expected.abs().mean()) > torch.finfo(dtype).eps * FILL_VALUE
             words = "it adds to memory that it has not set to zero"
-            return (
-                Pattern.UNWRITTEN,
-                words if is_seen else f"{words}, or does not write it at all",
-            )
+            return Pattern.UNWRITTEN, words if is_seen else f"{words}, or does not write it at all"
         kept = int((got == FILL_VALUE).sum())
         if kept >= most:
             return Pattern.UNWRITTEN, f"{kept} of its values, at least, are never written"
-        if got.numel() < _FEWEST_TO_CORRELATE:
+        # What differs by chance differs once more, or is right now and then.
+        again = self._outputs(self.draw, "fill")
+        if not self._close(again, more, self.draw) or self.is_right(more, self.draw):
             return None
-        less = self._outputs(self.draw, "fill_negative")[output].double()
-        errors = torch.stack([(got - expected).flatten(), (less - expected).flatten()])
-        if float(torch.corrcoef(errors)[0, 1]) <= _OPPOSITE:
-            return (
-                Pattern.UNWRITTEN,
-                "its results follow what lay in memory that it has not set",
-            )
-        return None
-
-    def _follows_memory(self, output: int) -> tuple[Pattern, str] | None:
-        """Results differ where free and shared memory of a GPU hold something else."""
-        for word in POISONS if self.word is not None else ():
-            if not self._close(self._outputs(self.draw, word=word), self.actual, self.draw):
-                words = "its results follow what lay in free or shared memory that it has not set"
-                return Pattern.UNWRITTEN, words
-        return None
+        return Pattern.UNWRITTEN, "its results follow what lay in memory that it has not set"
 
     def _earlier_address(self, output: int) -> tuple[Pattern, str] | None:
         for draw in self.earlier:
@@ -228,11 +209,8 @@ class Explanation:
         draw = self.context.draws.at(earlier)
         return self.is_right(self._outputs(draw), draw)
 
-    def _outputs(
-        self, draw: Draw, step: Step | None = None, *, word: int | None = None
-    ) -> list[torch.Tensor]:
-        """`word`: what unwritten memory holds; without one, as in the wrong call."""
-        word = FILL_WORDS.get(step, self.word) if word is None else word
+    def _outputs(self, draw: Draw, step: Step | None = None) -> list[torch.Tensor]:
+        word = FILL_WORD if step == "fill" else self.word
         steps = () if step is None else (step,)
         reference, count = self.runner.has_reference, len(self.context.facts.outputs)
         with self.context.calling(

@@ -216,6 +216,10 @@ UNSET = task("return torch.tanh(x) + x", x="torch.randn(300, 700)")
         ("y = torch.empty_like(x); y[:200] = torch.tanh(x[:200]) + x[:200]; return y", "written"),
         ("y = torch.empty_like(x); y[:, ::2] = (torch.tanh(x) + x)[:, ::2]; return y", "written"),
         ("y = torch.empty_like(x); y += torch.tanh(x) + x; return y", "it adds to memory"),
+        (
+            "y = torch.empty_like(x); return torch.tanh(x) + x + 0.1 + y.clamp(-1, 1)",
+            "follow what lay in memory",
+        ),
     ],
 )
 def test_memory_that_is_not_set_is_named(evaluate, body, words):
