@@ -24,24 +24,20 @@ TRANSCENDENTAL = _names(
 SUMS = _names("sum mean logsumexp prod nansum dot mse_loss smooth_l1_loss huber_loss")
 """A kernel may run one such reduction into the next, in one accumulator."""
 
-_POINTWISE = _names(
-    "abs neg exp exp2 expm1 log log1p log2 log10 sqrt rsqrt sin cos tan tanh sigmoid gelu silu "
-    "relu relu6 leaky_relu elu celu selu softplus hardtanh hardswish hardsigmoid mish erf erfc "
-    "square reciprocal clamp clamp_min clamp_max clone _to_copy log_sigmoid_forward softshrink "
-    "hardshrink threshold add sub rsub maximum minimum atan2 pow copy alias lift_fresh"
+_WHOLE = (TRANSCENDENTAL - _names("_softmax _log_softmax")) | _names(
+    "abs neg relu relu6 leaky_relu selu hardtanh hardswish hardsigmoid square reciprocal clamp "
+    "clamp_min clamp_max clone _to_copy softshrink hardshrink threshold add sub rsub maximum "
+    "minimum copy alias lift_fresh sum mean amax amin max min argmax argmin norm cumsum cumprod "
+    "linalg_vector_norm cat stack flip roll repeat mse_loss smooth_l1_loss huber_loss diag_embed "
+    "sort _adaptive_avg_pool2d _adaptive_avg_pool3d adaptive_max_pool2d var std var_mean std_mean"
 )
+"""They use every element that they get."""
 _PRODUCTS = _names("mul div mm bmm addmm baddbmm mv dot addmv vdot addcmul addcdiv")
 """Where one operand is zero, the other is not needed."""
-_WHOLE = _names(
-    "sum mean amax amin max min argmax argmin logsumexp norm linalg_vector_norm cumsum cumprod "
-    "logcumsumexp cat stack flip roll repeat mse_loss smooth_l1_loss huber_loss diag_embed sort "
-    "_adaptive_avg_pool2d _adaptive_avg_pool3d adaptive_max_pool2d"
-)
 _EXTREMES = _names(
     "max min amax amin argmax argmin max_pool2d_with_indices max_pool3d_with_indices "
     "adaptive_max_pool2d sort topk nll_loss_forward"
 )
-_SPREADS = _names("var std var_mean std_mean")
 _BATCH_NORMS = _names(
     "native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional "
     "_native_batch_norm_legit_no_training _batch_norm_with_update _batch_norm_no_update "
@@ -81,8 +77,6 @@ def reach(
     plain = name[:-1] if name.endswith("_") and not name.endswith("__") else name
     if plain == "copy" and name == "copy_":
         return union(reaches[1:])
-    if plain in _POINTWISE:
-        return union(reaches)
     if plain in _WHOLE:
         return union(reaches)
     if plain in _PRODUCTS:
@@ -93,8 +87,6 @@ def reach(
         return _product(operands)
     if plain in ("_softmax", "_log_softmax"):
         return union(reaches) if args[0].shape[args[1]] > 1 else {}
-    if plain in _SPREADS:
-        return union(reaches)
     if plain in _BATCH_NORMS and not _takes_batch_statistics(plain, args):
         return union(reaches)
     if plain in _NORMS:

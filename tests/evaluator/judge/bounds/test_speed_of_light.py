@@ -76,10 +76,7 @@ def test_parameters_count_in_the_soft_bound_only():
     [
         # Weight, bias, running mean and variance of 8 channels, and the count of batches (int64).
         (nn.BatchNorm2d(8), 4 * 8 * 4 + 8),
-        (nn.BatchNorm2d(8, momentum=None), 4 * 8 * 4 + 8),
         (nn.BatchNorm2d(8).eval(), 4 * 8 * 4),
-        (nn.BatchNorm2d(8, affine=False), 2 * 8 * 4 + 8),
-        (nn.BatchNorm2d(8, affine=False).eval(), 2 * 8 * 4),
         (nn.BatchNorm2d(8, track_running_stats=False), 2 * 8 * 4),
         (nn.BatchNorm2d(8, affine=False, track_running_stats=False), 0),
     ],
@@ -161,17 +158,12 @@ WHOLE = {
     "linear, then gelu": nn.Sequential(nn.Linear(256, 32), nn.GELU()),
     "arg max": lambda x: x.argmax(1),
     "half precision inside": lambda x: x.half() * 2,
-    "diagonal": lambda x: torch.diag(torch.ones(64)) @ x,
 }
 
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_what_is_needed_as_a_whole_counts_as_a_whole(name):
-    counted = work(WHOLE[name], X)
-    if name == "diagonal":
-        assert counted.bytes_read_hard in (0, ALL)
-    else:
-        assert counted.bytes_read_hard == ALL
+    assert work(WHOLE[name], X).bytes_read_hard == ALL
 
 
 @pytest.mark.parametrize(
