@@ -219,7 +219,7 @@ def _against_compile(evaluation: Evaluation, rival: Rival | None) -> Iterator[st
     timing, compile_us = evaluation.timing, rival.compile_us if rival else None
     if timing is None or compile_us is None or BaselineName.COMPILE in timing.baselines:
         return
-    yield f"- speedup over torch.compile: {compile_us / timing.latency_us:.2f}x, timed apart"
+    yield f"- speedup over torch.compile: {compile_us / timing.latency_us:.2f}x, timed separately"
 
 
 def _speedup(timing: Timing) -> str:
