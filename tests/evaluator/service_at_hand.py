@@ -37,11 +37,9 @@ def answer(question: bytes) -> bytes:
         case ["refuse", diary]:
             _note(diary)
             raise UnusableReferenceError("it can't be run\nanywhere")
-        case ["die", diary, *always]:
-            first = not Path(diary).exists()
+        case ["die", diary]:
             _note(diary)
-            if first or always:
-                os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), signal.SIGKILL)
     return question
 
 

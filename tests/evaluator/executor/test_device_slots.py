@@ -90,12 +90,6 @@ def test_nobody_is_passed_over_for_ever(judge: Service) -> None:
     assert line.order.index("b") == 8
 
 
-def test_a_problem_set_up_elsewhere_does_not_keep_a_judge_idle(judge: Service) -> None:
-    slots = make(judge, 2)
-    with slots.taken("a") as first, slots.taken("a") as second:
-        assert first is not second
-
-
 def test_a_problem_goes_where_it_is_set_up_and_a_new_one_elsewhere(judge: Service) -> None:
     slots = make(judge, 4)
     found = [{work(slots, reference) for _ in range(3)} for reference in "abcd"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluator.evaluation import Evaluation, Status, Verdict
+from evaluator.evaluation import Evaluation, Status
 from evaluator.metrics import sol_score
 from evaluator.settings import BaselineName
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
@@ -41,25 +41,12 @@ def test_an_honest_copy_is_correct_and_about_as_fast(evaluate):
     assert was_timed(evaluation)
 
 
-@pytest.mark.thorough
-def test_one_that_takes_a_nap_is_slower(evaluate):
-    """A tenth of a second: far more than what other work on the machine can add to the baseline."""
-    body = "time.sleep(0.1)\nreturn torch.relu(x * self.scale + self.bias) * 2.0"
-    evaluation = evaluate(forward(body, "import time"), timing_seconds=1.0)
-    assert evaluation.status is Status.CORRECT
-    assert evaluation.timing.speedup_high < 0.5
-    # Also where neighbours on the host take much of its processors' time.
-    assert evaluation.timing.verdict is Verdict.SLOWER
-
-
 @pytest.mark.parametrize(
     ("body", "pattern"),
     [
-        ("return torch.zeros_like(x)", "zeros"),
         ("return torch.relu(x * self.scale) * 2.0", None),
         ("return torch.relu(x * self.scale + self.bias)", "factor"),
         ("y = torch.relu(x * self.scale + self.bias) * 2.0\ny[-1] = 0\nreturn y", "boundary"),
-        ("return (torch.relu(x * self.scale + self.bias) * 2.0).bfloat16().float()", "precision"),
     ],
 )
 def test_wrong_values_are_incorrect(evaluate, body, pattern):
@@ -70,19 +57,6 @@ def test_wrong_values_are_incorrect(evaluate, body, pattern):
     assert evaluation.correctness.mismatch.wrong > 0
     if pattern:
         assert pattern in evaluation.correctness.mismatch.patterns
-
-
-@pytest.mark.parametrize(
-    ("body", "reason"),
-    [
-        ("return (torch.relu(x * self.scale + self.bias) * 2.0).double()", "wrong_dtype"),
-        ("return torch.relu(x * self.scale + self.bias)[:1] * 2.0", "wrong_shape"),
-        ("y = torch.relu(x * self.scale + self.bias) * 2.0\nreturn y, y", "wrong_count"),
-    ],
-)
-def test_wrong_forms_are_incorrect(evaluate, body, reason):
-    evaluation = evaluate(forward(body))
-    assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, reason)
 
 
 def test_a_view_into_a_much_larger_tensor_is_read_as_it_lies(evaluate):
@@ -103,16 +77,6 @@ def test_a_view_that_is_spread_over_gigabytes_is_refused(evaluate):
     )
 
 
-@pytest.mark.thorough
-def test_a_result_that_depends_on_chance_is_called_a_race(evaluate):
-    body = (
-        "y = torch.relu(x * self.scale + self.bias) * 2.0\ny[torch.randint(256, ())] += 1\nreturn y"
-    )
-    evaluation = evaluate(forward(body))
-    assert evaluation.status is Status.INCORRECT
-    assert "race" in evaluation.correctness.mismatch.patterns
-
-
 @pytest.mark.parametrize(
     ("source", "status", "reason"),
     [
@@ -123,6 +87,9 @@ def test_a_result_that_depends_on_chance_is_called_a_race(evaluate):
         (forward("import os\nos.abort()"), Status.RUNTIME_ERROR, "abort"),
         (forward("x.zero_()\nreturn x"), Status.INTEGRITY, "input_modified"),
         (forward("return torch.cat([x] * 20)"), Status.INCORRECT, "wrong_shape"),
+        (forward("return x.double()"), Status.INCORRECT, "wrong_dtype"),
+        (forward("return x[:1]"), Status.INCORRECT, "wrong_shape"),
+        (forward("return x, x"), Status.INCORRECT, "wrong_count"),
     ],
 )
 def test_every_end_has_its_reason(evaluate, source, status, reason):
@@ -136,11 +103,6 @@ def test_the_message_quotes_the_candidates_own_line(evaluate):
     assert "ValueError: oh dear" in evaluation.message
     assert "raise ValueError('oh dear')" in evaluation.detail
     assert "candidate.py" in evaluation.detail
-
-
-def test_a_chatty_candidate_does_not_disturb(evaluate):
-    source = forward("print('a' * 10000)\nreturn torch.relu(x * self.scale + self.bias) * 2.0")
-    assert evaluate(source).status is Status.CORRECT
 
 
 def test_renamed_parameters_fit_by_order(evaluate):
@@ -210,16 +172,6 @@ def test_strides_reach_the_candidate(evaluate):
     assert evaluation.status is Status.CORRECT, evaluation.message
 
 
-def test_a_reference_that_no_seed_repeats_is_refused_as_a_problem(evaluate):
-    from evaluator.errors import UnusableReferenceError
-
-    # One number alone may come out alike twice, by chance.
-    drawn = "torch.tensor([random.random() for _ in range(x.shape[1])])"
-    reference = SCALE_AND_BIAS.replace("return torch.relu(", f"return {drawn} + torch.relu(")
-    with pytest.raises(UnusableReferenceError, match="same random seed"):
-        evaluate(HONEST, reference.replace("import torch\n", "import random\nimport torch\n", 1))
-
-
 def test_a_problem_that_needs_the_hub_is_refused_as_a_problem(evaluate):
     from evaluator.errors import UnusableReferenceError
 
@@ -242,16 +194,6 @@ def test_what_a_reference_does_to_its_input_is_an_output(evaluate):
         in_place.replace("x.mul_(0.5)", "x = x * 0.5"), reference, protocol="kernelbench"
     )
     assert other.status is Status.CORRECT, other.message
-
-
-def test_a_view_of_the_input_is_refused_in_a_late_call_as_well(evaluate):
-    reference = SCALE_AND_BIAS.replace(
-        "return torch.relu(x * self.scale + self.bias) * 2.0", "return x.clone()"
-    )
-    assert reference != SCALE_AND_BIAS
-    late = "self.calls = getattr(self, 'calls', 0) + 1\nreturn x.clone() if self.calls < 6 else x"
-    evaluation = evaluate(forward(late), reference)
-    assert evaluation.reason == "borrowed_output", evaluation
 
 
 def test_an_epsilon_beside_a_running_variance_is_seen(evaluate):
@@ -287,26 +229,6 @@ def test_an_honest_kernel_is_called_at_hidden_sizes_too(evaluate):
     evaluation = evaluate(HONEST, hidden=hidden)
     assert evaluation.status is Status.CORRECT, evaluation.message
     assert evaluation.correctness.calls_made >= 9 + evaluation.timing.calls
-
-
-TWO_OUTPUTS = task("return x + 1.0, x.clone()", x="torch.randn(64, 32)")
-
-
-@pytest.mark.parametrize(
-    ("outputs", "reason"),
-    [
-        ("x + 1.0, x", "borrowed_output"),
-        ("x + 1.0, x.clone()", ""),
-        ("both[:, 0], both[:, 1]", ""),
-        ("both.transpose(0, 1).contiguous().unbind(0)", ""),
-    ],
-)
-def test_views_of_inputs_are_refused_and_shared_buffers_are_not(evaluate, outputs, reason):
-    source = (
-        "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
-        f"        both = torch.stack([x + 1.0, x], dim=1)\n        return {outputs}\n"
-    )
-    assert evaluate(source, TWO_OUTPUTS).reason == reason
 
 
 PRODUCT = task("return torch.prod(x, dim=1)", x="torch.randn(64, 256) * 0.3")

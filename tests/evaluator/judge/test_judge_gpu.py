@@ -9,7 +9,6 @@ import pytest
 from evaluator.evaluation import Backend, Evaluation, Status, Verdict
 from evaluator.executor.local import LocalExecutor
 from tests.evaluator.conftest import Evaluate
-from tests.evaluator.judge.test_judge import MANY, forward
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS, evaluation_request
 from tests.task import as_candidate, task
 
@@ -64,35 +63,6 @@ class ModelNew(nn.Module):
         return kernels.scaled(x, self.scale, self.bias)
 """
 
-TRITON = """
-# plan: one fused pass in Triton
-import torch
-import torch.nn as nn
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def scaled_kernel(x, s, b, y, n, columns, BLOCK: tl.constexpr):
-    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    mask = at < n
-    v = tl.load(x + at, mask) * tl.load(s + at % columns, mask) + tl.load(b + at % columns, mask)
-    tl.store(y + at, tl.maximum(v, 0.0) * 2.0, mask)
-
-
-class ModelNew(nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.bias = nn.Parameter(torch.zeros(features))
-        self.scale = nn.Parameter(torch.ones(features))
-
-    def forward(self, x):
-        y = torch.empty_like(x)
-        n, grid = x.numel(), (triton.cdiv(x.numel(), 1024),)
-        scaled_kernel[grid](x, self.scale, self.bias, y, n, x.size(1), BLOCK=1024)
-        return y
-"""
-
 
 @pytest.fixture(scope="module")
 def gpu() -> Iterator[Evaluate]:
@@ -140,39 +110,6 @@ def test_a_kernel_that_is_far_slower_takes_one_worker(gpu):
     assert timing.speedup_high / timing.speedup_low > 1.1
     second = gpu(slow, clear_width=0.01)
     assert second.timing.workers > 1 and second.timing.verdict is Verdict.SLOWER
-
-
-def test_triton(gpu):
-    evaluation = gpu(TRITON, backend=Backend.TRITON)
-    assert evaluation.status is Status.CORRECT, evaluation.message + evaluation.detail
-    assert evaluation.timing.verdict is Verdict.FASTER
-
-
-def test_many_outputs_and_nested_arguments(gpu):
-    evaluation = gpu(MANY.replace("class Model(", "class ModelNew("), MANY)
-    assert evaluation.status is Status.CORRECT, evaluation.message
-
-
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
-        ("return torch.relu(x * self.scale) * 2.0", Status.INCORRECT),
-        ("return torch.empty_like(x)", Status.INCORRECT),
-        (
-            "return (torch.relu(x * self.scale + self.bias) * 2.0).bfloat16().float()",
-            Status.INCORRECT,
-        ),
-        ("raise ValueError('oh dear')", Status.RUNTIME_ERROR),
-        ("return torch.empty(2**40, device=x.device)", Status.RUNTIME_ERROR),
-        ("import os\nos.abort()", Status.RUNTIME_ERROR),
-        ("while True: pass", Status.TIMEOUT),
-        ("torch.cuda._sleep(10**12)\nreturn x", Status.TIMEOUT),
-    ],
-)
-def test_what_is_wrong_is_refused_and_the_device_stays_well(gpu, body, status):
-    evaluation = gpu(forward(body), call_timeout_s=5.0)
-    assert evaluation.status is status, evaluation.message
-    assert gpu(HONEST).status is Status.CORRECT
 
 
 def test_an_illegal_access_stays_in_its_worker(gpu):

@@ -136,15 +136,6 @@ def test_the_reference_runs_in_the_same_process_there(evaluate):
     assert evaluation.status is Status.CORRECT, evaluation.message
 
 
-def test_a_reference_that_the_candidate_has_changed_is_not_believed(evaluate):
-    """KernelBench would find zeros equal to zeros."""
-    zeros = forward(
-        "return torch.relu(x * self.scale + self.bias) * 2.0",
-        "import torch\ntorch.relu = torch.zeros_like\n",
-    )
-    assert evaluate(zeros, protocol="kernelbench").reason == "wrong_values"
-
-
 INDICES = task("return x.argmax(dim=1)", x="torch.randn(64, 2000)")
 
 

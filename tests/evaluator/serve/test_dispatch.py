@@ -12,7 +12,7 @@ import pytest
 
 from evaluator.errors import JudgeDiedError
 from evaluator.evaluation import BuildReport, Evaluation, EvaluationRequest, Status
-from evaluator.serve.dispatch import STOPPED, Dispatch, FullError, StoppingError
+from evaluator.serve.dispatch import STOPPED, Dispatch, StoppingError
 from evaluator.serve.waiting_line import Batch
 from tests.evaluator.made_requests import evaluation_request
 
@@ -91,32 +91,6 @@ def test_what_fails_on_our_side_is_no_verdict(capfd: pytest.CaptureFixture[str])
     assert "a secret" in capfd.readouterr().err
 
 
-def test_a_batch_that_does_not_fit_is_refused_whole() -> None:
-    async def test(gate: Gate, dispatch: Dispatch) -> None:
-        dispatch.admit(Batch(), requests(*"abc"))
-        with pytest.raises(FullError) as refused:
-            dispatch.admit(Batch(), requests(*"def"))
-        assert refused.value.retry_after_s >= 1
-        assert (dispatch.under_way, dispatch.waiting) == (1, 2)
-        dispatch.admit(Batch(), requests(*"gh"))
-        assert dispatch.waiting == 4
-
-    run(test, room=4)
-
-
-def test_what_nobody_waits_for_never_begins() -> None:
-    async def test(gate: Gate, dispatch: Dispatch) -> None:
-        gone, here = Batch(), Batch()
-        dispatch.admit(gone, requests("a", "b", "c"))
-        dispatch.admit(here, requests("d"))
-        dispatch.drop(gone)
-        gate.steps.release(2)
-        assert (await answer(here))["evaluation"]["message"] == "d"
-        assert gate.asked == ["a", "d"]
-
-    run(test)
-
-
 def test_stopping_finishes_what_is_under_way() -> None:
     async def test(gate: Gate, dispatch: Dispatch) -> None:
         batch = Batch()
@@ -129,16 +103,5 @@ def test_stopping_finishes_what_is_under_way() -> None:
         assert await stopping
         assert (await answer(batch))["evaluation"]["message"] == "a"
         assert gate.asked == ["a"]
-
-    run(test)
-
-
-def test_stopping_does_not_wait_for_ever() -> None:
-    async def test(gate: Gate, dispatch: Dispatch) -> None:
-        batch = Batch()
-        dispatch.admit(batch, requests("a"))
-        assert not await dispatch.stop(0.01)
-        assert await answer(batch) == {"index": 0, "error": STOPPED}
-        gate.steps.release()
 
     run(test)

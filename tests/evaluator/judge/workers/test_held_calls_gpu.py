@@ -108,20 +108,6 @@ def test_two_thousand_launches_are_held(judge):
     assert evaluation.timing.called is not None
 
 
-def test_a_stream_of_its_own_that_waits_and_is_waited_for_is_right(judge):
-    body = (
-        "own, this = STREAM, torch.cuda.current_stream()\n"
-        "own.wait_stream(this)\n"
-        "with torch.cuda.stream(own):\n"
-        "    y = torch.softmax(x, dim=1)\n"
-        "this.wait_stream(own)\n"
-        "return y"
-    )
-    evaluation = judge(changed(LARGE, body, "import torch\nSTREAM = torch.cuda.Stream()"), LARGE)
-    assert evaluation.status is Status.CORRECT, evaluation.message
-    assert 0.9 < evaluation.timing.speedup < 1.1
-
-
 def test_work_on_the_host_during_the_hold_gains_nothing(judge):
     body = (
         "y = torch.softmax(x, dim=1)\n"

@@ -163,19 +163,6 @@ def test_where_one_failed_the_others_stay(running):
     assert len(running.pool._waiting) == 1
 
 
-def test_one_whose_first_step_failed_is_made_again(running, monkeypatch, capsys):
-    def refused(limits, *, confine):
-        raise InfrastructureError("no more processes")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(running, "_fork_fresh", refused)
-        running.pool.begin(LIMITS)
-        running.pool.settle()
-    assert "no warm worker: no more processes" in capsys.readouterr().err
-    running.pool.prepare(LIMITS)
-    assert answers(made(running))
-
-
 def test_a_trusted_worker_leaves_it_alone(running):
     running.pool.prepare(LIMITS)
     waits = made(running)
@@ -189,30 +176,6 @@ def test_with_other_limits_it_is_of_no_use_and_ended(running):
     waits = made(running)
     with running.fork(WorkerLimits(8 * 2**30, cpu_seconds=60)) as fresh:
         assert fresh is not waits and not still_running({waits.pid})
-    running.pool.prepare(LIMITS)
-    waits = made(running)
-    running.pool.prepare(WorkerLimits(8 * 2**30, cpu_seconds=60))
-    assert made(running) is not waits and not still_running({waits.pid})
-
-
-def test_one_that_never_answers_is_given_up(running, monkeypatch):
-    forked = running._fork_fresh
-    stopped = []
-
-    def stops(limits, *, confine):
-        worker = forked(limits, confine=confine)
-        os.kill(worker.pid, signal.SIGSTOP)
-        stopped.append(worker)
-        return worker
-
-    monkeypatch.setattr(running, "_fork_fresh", stops)
-    monkeypatch.setattr(warm_worker, "START_TIMEOUT_S", 0.5)
-    running.pool.prepare(LIMITS)
-    running.pool.settle()
-    monkeypatch.undo()
-    assert not still_running({stopped[0].pid})
-    with running.fork(LIMITS) as fresh:
-        assert answers(fresh)
 
 
 def test_what_it_could_not_do_is_told_and_not_raised(running, monkeypatch, capsys):
@@ -225,13 +188,11 @@ def test_what_it_could_not_do_is_told_and_not_raised(running, monkeypatch, capsy
         assert answers(fresh)
 
 
-@pytest.mark.parametrize("fault", ["killed", "stopped", "device"])
+@pytest.mark.parametrize("fault", ["stopped", "device"])
 def test_one_that_has_gone_bad_meanwhile_is_not_handed_out(running, monkeypatch, fault):
     running.pool.prepare(LIMITS)
     waits = made(running)
-    if fault == "killed":
-        os.kill(waits.pid, signal.SIGKILL)
-    elif fault == "stopped":
+    if fault == "stopped":
         os.kill(waits.pid, signal.SIGSTOP)
         monkeypatch.setattr(warm_worker, "START_TIMEOUT_S", 0.5)
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,74 +21,67 @@ pytestmark = pytest.mark.gpu
 GPU_LIMITS = WorkerLimits(None, cpu_seconds=60, family_bytes=16 * 2**30)
 
 
-def test_on_a_gpu_it_has_its_context_before_its_candidate():
-    started = Zygote(device="cuda:0")
-    try:
-        with started.fork(GPU_LIMITS) as fresh:
-            assert not holds_device(fresh.pid)
-            started.pool.prepare(GPU_LIMITS)
-            waits = made(started)
-            assert holds_device(waits.pid)
-            with started.fork(GPU_LIMITS) as taken:
-                assert taken is waits
-                assert taken.isolation == fresh.isolation
-    finally:
-        started.close()
+@pytest.fixture
+def started() -> Iterator[Zygote]:
+    zygote = Zygote(device="cuda:0")
+    yield zygote
+    zygote.close()
 
 
-def test_on_a_gpu_contexts_are_made_by_turns_and_not_before_they_are_asked_for():
-    torch.cuda.init()
-    started = Zygote(device="cuda:0")
-    ready = threading.Event()
-    try:
-        empty, _ = torch.cuda.mem_get_info(0)
-        started.pool.begin(GPU_LIMITS)
-        waits = made(started)
-        assert torch.cuda.mem_get_info(0)[0] == empty
-        with context_turn():
-            started.pool.prepare(GPU_LIMITS, then=ready.set)
-            # Several times what a context takes, and less than it waits for its turn.
-            assert not ready.wait(_MOST_TURNS_S / 2)
-        assert ready.wait(30.0)
-        assert made(started) is waits
-        assert torch.cuda.mem_get_info(0)[0] < empty - 64 * 2**20
-    finally:
-        started.close()
-
-
-def test_on_a_gpu_those_behind_it_get_a_context_when_they_are_taken():
-    torch.cuda.init()
-    started = Zygote(device="cuda:0")
-    try:
-        started.pool.begin(GPU_LIMITS, 2)
+def test_on_a_gpu_it_has_its_context_before_its_candidate(started):
+    with started.fork(GPU_LIMITS) as fresh:
+        assert not holds_device(fresh.pid)
         started.pool.prepare(GPU_LIMITS)
-        started.pool.settle()
-        begun = [waiting.worker for waiting in started.pool._waiting]
-        with started.fork(GPU_LIMITS) as first:
-            before = torch.cuda.mem_get_info(0)[0]
-            with started.fork(GPU_LIMITS) as second:
-                assert [first, second] == begun
-                assert torch.cuda.mem_get_info(0)[0] < before - 64 * 2**20
-    finally:
-        started.close()
+        waits = made(started)
+        assert holds_device(waits.pid)
+        with started.fork(GPU_LIMITS) as taken:
+            assert taken is waits
+            assert taken.isolation == fresh.isolation
+
+
+def test_on_a_gpu_contexts_are_made_by_turns_and_not_before_they_are_asked_for(started):
+    torch.cuda.init()
+    ready = threading.Event()
+    empty, _ = torch.cuda.mem_get_info(0)
+    started.pool.begin(GPU_LIMITS)
+    waits = made(started)
+    assert torch.cuda.mem_get_info(0)[0] == empty
+    with context_turn():
+        started.pool.prepare(GPU_LIMITS, then=ready.set)
+        # Several times what a context takes, and less than it waits for its turn.
+        assert not ready.wait(_MOST_TURNS_S / 2)
+    assert ready.wait(30.0)
+    assert made(started) is waits
+    assert torch.cuda.mem_get_info(0)[0] < empty - 64 * 2**20
+
+
+def test_on_a_gpu_those_behind_it_get_a_context_when_they_are_taken(started):
+    torch.cuda.init()
+    started.pool.begin(GPU_LIMITS, 2)
+    started.pool.prepare(GPU_LIMITS)
+    started.pool.settle()
+    begun = [waiting.worker for waiting in started.pool._waiting]
+    with started.fork(GPU_LIMITS) as first:
+        before = torch.cuda.mem_get_info(0)[0]
+        with started.fork(GPU_LIMITS) as second:
+            assert [first, second] == begun
+            assert torch.cuda.mem_get_info(0)[0] < before - 64 * 2**20
 
 
 @pytest.mark.skipif(len(list_gpus()) < 2, reason="needs two GPUs")
-def test_a_worker_sees_no_other_gpus_file(monkeypatch):
+def test_a_worker_sees_no_other_gpus_file(monkeypatch, request):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", list_gpus()[1].uuid)
     hidden = hidden_device_files()
     assert hidden
-    started = Zygote(device="cuda:0")
-    try:
-        started.pool.prepare(GPU_LIMITS)
-        files = Path(f"/proc/{made(started).pid}/root/dev")
-        assert all((files / path.name).is_char_device() for path in hidden)
-        assert {(files / path.name).stat().st_rdev for path in hidden} == {
-            Path("/dev/null").stat().st_rdev
-        }
-        assert holds_device(made(started).pid)
-    finally:
-        started.close()
+    # Its zygote starts with this environment.
+    started = request.getfixturevalue("started")
+    started.pool.prepare(GPU_LIMITS)
+    files = Path(f"/proc/{made(started).pid}/root/dev")
+    assert all((files / path.name).is_char_device() for path in hidden)
+    assert {(files / path.name).stat().st_rdev for path in hidden} == {
+        Path("/dev/null").stat().st_rdev
+    }
+    assert holds_device(made(started).pid)
 
 
 def holds_device(pid: int) -> bool:
