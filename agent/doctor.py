@@ -167,7 +167,6 @@ def _profilers() -> Iterator[Finding]:
             yield Finding("profilers", name, "note", "", "not needed without a GPU")
     if needed:
         yield from filter(None, [counters()])
-        yield code(find_tool("cuobjdump"))
 
 
 def counters(*, root: bool | None = None) -> Finding | None:
@@ -194,14 +193,6 @@ def counters(*, root: bool | None = None) -> Finding | None:
     if not may_watch():
         return Finding("profilers", "counters", "no", "root without CAP_PERFMON", _OPEN_CONTAINER)
     return Finding("profilers", "counters", "yes", "root, CAP_PERFMON")
-
-
-def code(program: Path | None) -> Finding:
-    """The last tier: reading compiled kernels. `program`: `cuobjdump`, where it is."""
-    if program is not None:
-        return Finding("profilers", "cuobjdump", "yes", str(program))
-    remedy = "comes with the CUDA toolkit and with Triton; only where no profiler works"
-    return Finding("profilers", "cuobjdump", "note", "", remedy)
 
 
 def _isolation() -> Iterator[Finding]:

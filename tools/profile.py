@@ -139,9 +139,6 @@ def _collect(
         ProfilerTier.TORCH_TRACE: lambda place: collect_own(
             place, "torch_trace", device=device, timeout_s=_TIMEOUT_S
         ),
-        ProfilerTier.STATIC: lambda place: collect_own(
-            place, "static", device=device, timeout_s=_TIMEOUT_S
-        ),
     }
     if device == "cpu":
         tiers = {

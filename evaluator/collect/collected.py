@@ -38,9 +38,8 @@ class CollectedKernel(Record):
     name: str
     """Without template arguments and parameters."""
     launches: int
-    """0 where only the code was looked at."""
     time_us: float
-    """Device time of all launches together; 0 where only the code was looked at."""
+    """Device time of all launches together; 0 where the tool gave no time."""
     metrics: dict[str, float | None] = Field(default_factory=dict)
     """By the names of `ncu_metrics.QUANTITIES`; None where the tool gave no value."""
     lines: tuple[SourceLine, ...] = ()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 
 def base_name(name: str) -> str:
     """Of a name as compilers and profilers print it."""
@@ -22,17 +20,3 @@ def base_name(name: str) -> str:
             plain += char
     words = plain.split()
     return words[-1] if words else name
-
-
-def mangled_base_name(mangled: str) -> str:
-    """Of a name as a library holds it, without any namespace."""
-    if not mangled.startswith("_Z"):
-        return mangled
-    rest = mangled.removeprefix("_Z").removeprefix("N")
-    name = mangled
-    while match := re.match(r"\d+", rest):
-        start, end = match.end(), match.end() + int(match[0])
-        name, rest = rest[start:end], rest[end:]
-        if not mangled.startswith("_ZN"):
-            break
-    return name

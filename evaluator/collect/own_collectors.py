@@ -6,7 +6,6 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
-from evaluator.collect.code.cuda_code import inspect_kernels
 from evaluator.collect.code.static_code import inspect_loops
 from evaluator.collect.collected import Collected, LoopFacts
 from evaluator.collect.target.broker import Broker
@@ -26,8 +25,6 @@ def collect_own(folder: Path, mode: Collector, *, device: str, timeout_s: float)
         Broker(device, kept=Path(kept)) as broker,
     ):
         collected = target.run(folder, broker, report=TRACE, timeout_s=timeout_s)
-        if mode == "static":
-            return collected.model_copy(update={"gpu": inspect_kernels(broker.libraries)})
         if collected.cpu is None:
             return collected
         cpu = collected.cpu.model_copy(update={"loops": _loops(broker.libraries)})

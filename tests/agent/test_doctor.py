@@ -203,8 +203,3 @@ def test_below_gvisor_there_are_none(machine: Path, monkeypatch: pytest.MonkeyPa
 def test_without_a_driver_there_is_nothing_to_say(machine: Path) -> None:
     (machine / "params").unlink()
     assert doctor.counters(root=True) is None
-
-
-def test_reading_code_needs_a_program(tmp_path: Path) -> None:
-    assert doctor.code(tmp_path).state == "yes"
-    assert doctor.code(None).state == "note"

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.collect.code.cuda_code import as_trace, read_kernels
-from evaluator.collect.collected import Collected
+from evaluator.collect.collected import Collected, CollectedKernel, KernelTrace
 from evaluator.collect.ncu import NcuSession
 from evaluator.errors import ProfilerError
 from evaluator.evaluation import (
@@ -25,7 +24,7 @@ from tests.evaluator.processes import still_running
 from tests.task import task
 from tools.advice.rules import advise
 from tools.profile import MOST_BYTES, keep_report, prepare, profile
-from tools.profiling.profile_report import Bottleneck, ProfilerTier
+from tools.profiling.profile_report import ProfilerTier
 from tools.profiling.profile_summary import MAX_LINES
 
 REFERENCE = task(
@@ -198,37 +197,39 @@ def test_a_full_disk_costs_the_profile_only(monkeypatch: pytest.MonkeyPatch) -> 
         profile(request(LIBRARY), correct())
 
 
-def test_where_no_profiler_works_the_code_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = Path(__file__).parents[1] / "data" / "cuobjdump"
-    kernels = read_kernels((data / "usage.txt").read_text(), (data / "sass.txt").read_text())
-
+def test_the_best_tier_that_works_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     session = NcuSession()
 
     def refuse(*arguments: object, **options: object) -> Collected:
         assert options["session"] is session
         raise ProfilerError("ncu is not installed")
 
-    def confined(folder: Path, mode: str, **options: object) -> Collected:
-        if mode == "torch_trace":
-            raise ProfilerError("torch.profiler saw no kernel")
-        assert mode == "static"
-        return Collected(gpu=as_trace(kernels))
+    def trace(folder: Path, mode: str, **options: object) -> Collected:
+        assert mode == "torch_trace"
+        kernels = (
+            CollectedKernel(name="own_k", launches=1, time_us=60.0, metrics={"registers": 24.0}),
+            CollectedKernel(name="at::add", launches=1, time_us=20.0),
+        )
+        return Collected(gpu=KernelTrace(kernels=kernels))
+
+    def confined(*arguments: object, **options: object) -> Collected:
+        raise ProfilerError("torch.profiler saw no kernel")
 
     stand_in_gpu(monkeypatch)
     monkeypatch.setattr("evaluator.collect.ncu.collect_ncu", refuse)
-    monkeypatch.setattr("evaluator.collect.own_collectors.collect_own", confined)
-    asked = request("def spills(): ...", device="cuda:0")
+    monkeypatch.setattr("evaluator.collect.own_collectors.collect_own", trace)
+    asked = request("def own_k(): ...", device="cuda:0")
     result = profile(asked, correct(), session=session)
     assert not session._waiting
-    assert result.rung is ProfilerTier.STATIC
-    assert result.rung_reason == "ncu is not installed; torch.profiler saw no kernel"
-    assert result.bottleneck is Bottleneck.CACHE_BANDWIDTH
-    assert [kernel.name for kernel in result.kernels if kernel.own] == ["spills"]
-    assert result.kernels[0].metrics["spill_requests"] == 4
-    assert [piece.rule for piece in result.advice] == ["register_spills"]
+    assert result.rung is ProfilerTier.TORCH_TRACE
+    assert result.rung_reason == "ncu is not installed"
+    assert "no counters), because ncu is not installed" in result.summary
+    assert [kernel.name for kernel in result.kernels if kernel.own] == ["own_k"]
     assert "24 registers a thread" in result.summary
-    assert "launch" not in result.summary
-    assert "| kernel |" not in result.summary
+    assert "| own_k | 75 % |" in result.summary
+    monkeypatch.setattr("evaluator.collect.own_collectors.collect_own", confined)
+    with pytest.raises(ProfilerError, match=r"installed; torch\.profiler saw no kernel$"):
+        profile(asked, correct(), session=session)
 
 
 def test_what_the_first_profile_would_wait_for_is_started_ahead(

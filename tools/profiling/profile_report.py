@@ -17,7 +17,6 @@ class ProfilerTier(StrEnum):
 
     NCU = "ncu"
     TORCH_TRACE = "torch_trace"
-    STATIC = "static"
     CPU = "cpu"
 
 

@@ -41,7 +41,6 @@ _LEAST_SHARE = 0.01
 _TIERS = {
     ProfilerTier.NCU: "Nsight Compute (hardware counters, cold caches)",
     ProfilerTier.TORCH_TRACE: "torch.profiler (times and launches, no counters)",
-    ProfilerTier.STATIC: "the compiled code alone",
     ProfilerTier.CPU: "torch.profiler and a roofline estimate",
 }
 
@@ -74,7 +73,7 @@ def summary(
         lines.append(f"- measured by: {_TIERS[tier]}{because}")
     if missing:
         lines.append(f"- n/a here: {', '.join(missing[:6])}{' ...' if len(missing) > 6 else ''}")
-    if tier is not ProfilerTier.STATIC and len(kernels) > 1:
+    if len(kernels) > 1:
         lines += ["", *_table(kernels, on_gpu=on_gpu)]
     return "\n".join(lines[:MAX_LINES])
 

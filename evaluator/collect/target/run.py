@@ -2,10 +2,9 @@
 
 `walled.py` starts it, or `ncu` or a sanitizer does: `python -m evaluator.collect.target.run FOLDER
 MODE`. It waits for `request.json` in FOLDER (`target.py`). In `ncu` the one call lies inside
-cudaProfilerStart and Stop; in `plain` nothing is collected: the parent process watches. In `static`
-it is what gets built that counts, and the builder looks at that. What was collected goes to
-`collected.json`. Candidate code runs in this process, so what it leaves is a claim: good for
-advice, never for a verdict.
+cudaProfilerStart and Stop; in `plain` nothing is collected: the parent process watches. What was
+collected goes to `collected.json`. Candidate code runs in this process, so what it leaves is a
+claim: good for advice, never for a verdict.
 """
 
 from __future__ import annotations
@@ -116,7 +115,7 @@ def _collect(
             return module(*values)
 
     # Under a sanitizer a call may take a thousand times as long.
-    for _ in range(1 if mode in ("plain", "static") else _WARM_UP):
+    for _ in range(1 if mode == "plain" else _WARM_UP):
         call()
     stages.end("warm_up")
     collected = Collected(work=work, isolation=tuple(layers))

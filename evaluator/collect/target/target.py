@@ -35,7 +35,7 @@ from evaluator.walls.folders import PACKAGES
 from evaluator.walls.scratch import remove
 from problems.cache_folder import cache_folder
 
-Collector = Literal["torch_trace", "static", "cpu", "shares"]
+Collector = Literal["torch_trace", "cpu", "shares"]
 """What collects in the target's own process."""
 Watched = Literal["ncu", "plain"]
 """In these modes another program watches: `ncu` or a sanitizer."""

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluator.collect.kernel_name import base_name, mangled_base_name
+from evaluator.collect.kernel_name import base_name
 
 
 @pytest.mark.parametrize(
@@ -17,17 +17,3 @@ from evaluator.collect.kernel_name import base_name, mangled_base_name
 )
 def test_base_name(full: str, short: str) -> None:
     assert base_name(full) == short
-
-
-@pytest.mark.parametrize(
-    ("mangled", "name"),
-    [
-        ("plain", "plain"),
-        ("_Z3vecPK6float4PS_i", "vec"),
-        ("_Z5spillILi64EEvPKfPfi", "spill"),
-        ("_ZN37_GLOBAL__N__c3c140c3_5_k2_cu_1fbda5a55inner6hiddenEPf", "hidden"),
-        ("_ZN2ns4copyIfEEvPT_", "copy"),
-    ],
-)
-def test_mangled_base_name(mangled: str, name: str) -> None:
-    assert mangled_base_name(mangled) == name

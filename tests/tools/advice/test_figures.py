@@ -140,11 +140,11 @@ def test_stalls_are_shares_and_issuing_warps_are_none() -> None:
     assert known["memory_weight"] == pytest.approx(0.75)
 
 
-def test_code_that_never_ran_still_tells_of_spills_and_doubles() -> None:
+def test_without_times_counts_still_tell_of_spills_and_doubles() -> None:
     metrics = {"registers": 255.0, "local_loads": 40.0, "local_stores": 40.0,
                "spill_requests": 80.0, "load_requests": 20.0, "fp64_thread_instructions": 30.0,
                "fp32_thread_instructions": 70.0}  # fmt: skip
-    code = CollectedKernel(name="k", launches=0, time_us=0.0, metrics=metrics)
+    code = CollectedKernel(name="k", launches=1, time_us=0.0, metrics=metrics)
     facts = Facts(Collected(gpu=KernelTrace(kernels=(code,)), work=WORK), frozenset({"k"}), 99.0)
     known = figures(facts)
     assert "launches" not in known
