@@ -22,8 +22,8 @@ from evaluator.builder.enclosure import Enclosure
 from evaluator.builder.flags import RefusedFlagError, device_flags, host_flags, link_flags
 from evaluator.builder.sources import BadRequestError, Sources, arrange
 from evaluator.builder.toolchain import Toolchain
-from evaluator.builder.work_folder import sweep, work_folder
-from evaluator.builder.workshop import Attempt, Flags, Workshop
+from evaluator.builder.work_folder import sweep
+from evaluator.builder.workshop import Flags, Workshop
 from evaluator.errors import BuilderError
 from evaluator.hardware.cores import usable_cores
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
@@ -41,35 +41,32 @@ class Builder:
         *,
         jobs: int | None = None,
         cuda_arch: str | None = None,
-        light: bool = True,
     ) -> None:
         """`jobs`: compilers at once (None: one a core). `cuda_arch`: such as `9.0a`, None: no GPU.
 
-        `light=False` always uses PyTorch's own headers. Raises BuilderError when `cache_dir`
-        cannot be made.
+        Raises BuilderError when `cache_dir` cannot be made.
         """
         self._folder = cache_dir.resolve()
         self._libraries = Cache(self._folder / "libraries", _MOST_BYTES)
         self._objects = Cache(self._folder / "objects", _MOST_BYTES)
         self._slots = threading.BoundedSemaphore(jobs or usable_cores())
         self._architecture = cuda_arch
-        self._light = light
         self._workshops: dict[bool, Workshop] = {}
         self._opening = threading.Lock()
         self._turns = [threading.Lock() for _ in range(64)]
 
     @property
     def isolation(self) -> tuple[str, ...]:
-        return self._confined(self._workshop(with_cuda=False)).enclosure.layers
+        return self._workshop(with_cuda=False).enclosure.layers
 
     def warm_up(self) -> float:
         """Does now what the first build would wait for. Gives the seconds that it took."""
         start = time.monotonic()
-        workshop = self._confined(self._workshop(with_cuda=False))
-        if self._light:
-            runtime = workshop.runtime()
-            if isinstance(runtime, str):
-                raise BuilderError(f"the light headers do not compile here: {runtime[:2000]}")
+        workshop = self._workshop(with_cuda=False)
+        workshop.enclosure.prepare()
+        runtime = workshop.runtime()
+        if isinstance(runtime, str):
+            raise BuilderError(f"the light headers do not compile here: {runtime[:2000]}")
         return time.monotonic() - start
 
     def build(
@@ -96,11 +93,8 @@ class Builder:
                 flags = flags.sanitized()
         except (BadRequestError, RefusedFlagError) as error:
             return replace(outcome, log=cut_short(f"error: {error}\n"))
-        key = workshop.key(
-            "sanitized library" if sanitize else "library",
-            str(self._light),
-            request.encode().hex(),
-        )
+        kind = "sanitized library" if sanitize else "library"
+        key = workshop.key(kind, request.encode().hex())
         # The same request twice at once is compiled once.
         with self._turns[int(key[:4], 16) % len(self._turns)]:
             known = self._known(key)
@@ -114,19 +108,13 @@ class Builder:
                 tools = Toolchain.find(self._architecture, with_cuda=with_cuda)
                 sweep(self._folder)
                 light_folder = headers.install(self._folder)
-                enclosure = Enclosure((*tools.visible, light_folder), tools.environment)
+                enclosure = Enclosure(
+                    self._folder, (*tools.visible, light_folder), tools.environment
+                )
                 self._workshops[with_cuda] = Workshop(
                     self._folder, tools, enclosure, self._objects, self._slots
                 )
             return self._workshops[with_cuda]
-
-    def _confined(self, workshop: Workshop) -> Workshop:
-        """The same with its walls tried: what is in the cache needs none."""
-        with self._opening:
-            if not workshop.enclosure.tried:
-                with work_folder(self._folder) as scratch:
-                    workshop.enclosure.prepare(scratch)
-        return workshop
 
     def _known(self, key: str) -> BuildOutcome | None:
         entry = self._libraries.get(key)
@@ -149,13 +137,11 @@ class Builder:
         notes: str,
         timeout_s: float,
     ) -> BuildOutcome:
-        workshop = self._confined(workshop)
-        attempt = Attempt(None, "", headers_lacking=True)
-        light = self._light
-        if light:
-            attempt = workshop.attempt(name, sources, flags, light=True, timeout_s=timeout_s)
-        if attempt.content is None and attempt.headers_lacking:
-            light = False
+        # Only now: what is in the cache needs no walls.
+        workshop.enclosure.prepare()
+        attempt = workshop.attempt(name, sources, flags, light=True, timeout_s=timeout_s)
+        light = attempt.content is not None or not attempt.headers_lacking
+        if not light:
             attempt = workshop.attempt(name, sources, flags, light=False, timeout_s=timeout_s)
         outcome = BuildOutcome(
             ok=attempt.content is not None,

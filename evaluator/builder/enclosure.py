@@ -17,12 +17,14 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from evaluator.builder.work_folder import work_folder
 from evaluator.walls.bait import bait
 from evaluator.walls.demands import COMPILER
 from evaluator.walls.environment import python_path
@@ -51,26 +53,37 @@ class Finished:
 
 
 class Enclosure:
-    def __init__(self, visible: Sequence[Path], environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, cache: Path, visible: Sequence[Path], environment: Mapping[str, str]
+    ) -> None:
         """`visible`: folders to show besides the system's; `environment`: all that is passed on."""
+        self._cache = cache
         system = (path for path in _SYSTEM if Path(path).exists())
         self._visible = (*system, *(str(path) for path in visible))
         self._environment = dict(environment)
         self._namespaces: bool | None = None
         self._held: tuple[str, ...] = ()
+        self._preparing = threading.Lock()
 
     @property
     def layers(self) -> tuple[str, ...]:
+        self.prepare()
         return tuple(COMPILER + name for name in self._held)
 
     @property
     def tried(self) -> bool:
         return self._namespaces is not None
 
-    def prepare(self, scratch: Path) -> None:
-        """Tries, once, to break out. `scratch` is an empty folder."""
+    def prepare(self) -> None:
+        """Tries, once, to break out. Raises `OSError` where no compiler can be confined."""
+        with self._preparing:
+            if not self.tried:
+                with work_folder(self._cache) as scratch:
+                    self._try(scratch)
+
+    def _try(self, scratch: Path) -> None:
         with bait(_made(scratch / "bait")) as (laid, handle):
-            trial = {"bait": laid.as_json(), "folder": handle, "path": str(scratch / "bait")}
+            trial = {"bait": asdict(laid), "folder": handle, "path": str(scratch / "bait")}
             for namespaces in (True, False):
                 self._namespaces = namespaces
                 done = self._run([], _made(scratch / str(namespaces)), _TRIAL_TIMEOUT_S, trial)

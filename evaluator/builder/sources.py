@@ -52,33 +52,17 @@ class Sources:
     """Those that are searched for them."""
 
     def seen_by(self, unit: Source) -> Sources:
-        """What one unit is compiled with: of the other units those that it, or what it may include,
-        names. So all that may be in its object is in these texts."""
-        if len(self.units) == 1:
-            return self
-        by_unit, by_others = self._named
-        seen: frozenset[str] = frozenset()
-        waiting = by_unit[unit.name] | by_others
-        while waiting:
-            seen |= waiting
-            waiting = frozenset().union(*(by_unit[name] for name in waiting)) - seen
-        seen -= {unit.name}
-        others = ((each.name, each.content) for each in self.units if each.name in seen)
+        """What one unit is compiled with: the other units too where it, or a file that it may
+        include, names one of them. So all that may be in its object is in these texts."""
+        rest = [each for each in self.units if each is not unit]
+        words = self._words_of_others.union(_WORDS.findall(unit.content))
+        seen = rest if any(each.file in words for each in rest) else ()
+        others = ((each.name, each.content) for each in seen)
         return Sources((unit,), (*self.others, *others), self.folders)
 
     @cached_property
-    def _named(self) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
-        """The units whose file each unit names, and those that the other files name. Each text is
-        read once, however many there are."""
-        by_file: dict[str, set[str]] = {}
-        for unit in self.units:
-            by_file.setdefault(unit.file, set()).add(unit.name)
-
-        def named(text: str) -> frozenset[str]:
-            return frozenset().union(*(by_file[f] for f in by_file.keys() & _WORDS.findall(text)))
-
-        by_unit = {unit.name: named(unit.content) - {unit.name} for unit in self.units}
-        return by_unit, frozenset().union(*(named(content) for _, content in self.others))
+    def _words_of_others(self) -> frozenset[str]:
+        return frozenset().union(*(_WORDS.findall(content) for _, content in self.others))
 
     def write(self, folder: Path) -> None:
         every = [(unit.name, unit.content) for unit in self.units]
@@ -123,9 +107,10 @@ def arrange(request: BuildRequest) -> Sources:
     paths = [PurePosixPath(unit.name) for unit in units]
     paths += [PurePosixPath(name) for name, _ in request.included]
     for path in (*paths, *(PurePosixPath(name, "folder") for name in request.include_folders)):
-        if not path.parts or len(path.parts) > _DEEPEST or path.parts[0] in _RESERVED:
-            raise BadRequestError(f"the file name {str(path)!r} is not allowed")
-        if not all(_FILE_NAME.fullmatch(p) and len(p) <= _LONGEST_NAME for p in path.parts):
+        fits = 0 < len(path.parts) <= _DEEPEST and path.parts[0] not in _RESERVED
+        if not fits or not all(
+            _FILE_NAME.fullmatch(p) and len(p) <= _LONGEST_NAME for p in path.parts
+        ):
             raise BadRequestError(f"the file name {str(path)!r} is not allowed")
     # As PyTorch names them, so that Ninja refuses the same.
     objects = [f"{Path(unit.file).stem}{'.cuda' * unit.device}.o" for unit in units]

@@ -14,8 +14,6 @@ from pathlib import Path
 PREFIX = "work-"
 _LOCKED_WITHIN_S = 60.0
 """A folder is locked as soon as it is made: one of this age without a lock is abandoned."""
-_LONGEST_S = 86400.0
-"""Beyond any build: how old a folder is swept where the file system knows no locks."""
 
 
 @contextmanager
@@ -37,7 +35,7 @@ def work_folder(parent: Path) -> Iterator[Path]:
 
 
 def sweep(parent: Path) -> None:
-    """Remove the folders in `parent` that no living process works in."""
+    """Remove the folders in `parent` that no living process works in; none without file locks."""
     for folder in parent.glob(f"{PREFIX}*"):
         with suppress(OSError):
             _sweep(folder)
@@ -47,15 +45,9 @@ def _sweep(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         age_s = time.time() - os.fstat(handle).st_mtime
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return
-        except OSError:  # a file system without such locks
-            deserted = age_s > _LONGEST_S
-        else:
-            deserted = age_s > _LOCKED_WITHIN_S
-        if deserted:
+        # Raises where it is locked, or where the file system knows no locks.
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if age_s > _LOCKED_WITHIN_S:
             shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(handle)

@@ -24,11 +24,8 @@ from evaluator.builder.unneeded_headers import lean_flags, may_lack
 from evaluator.builder.work_folder import work_folder
 from evaluator.hardware.device_lock import host_lock
 
-REVISION = "9"
+REVISION = "10"
 """Changes whenever the command lines do, so that old entries of the cache are not used."""
-_ANY_NAME = "refinery_extension"
-"""What a light object calls its module, so that extensions of any name share it."""
-_MODULE = re.compile(r"\bPYBIND11_MODULE\s*\(\s*TORCH_EXTENSION_NAME\b")
 _RUNTIME_TIMEOUT_S = 900.0
 _RUNTIME_TURN_S = 60.0
 """Several times what making it takes."""
@@ -58,23 +55,6 @@ class Attempt:
     timed_out: bool = False
     headers_lacking: bool = False
     """The first error may be the light headers'."""
-
-
-def _any_name_does(sources: Sources, flags: Flags) -> bool:
-    """Whether the extension's name is its module's and nothing else's, and the linker sees it."""
-    texts = [*(unit.content for unit in sources.units), *(text for _, text in sources.others)]
-    text = "\n".join((*texts, *flags.host))
-    named = len(re.findall("TORCH_EXTENSION_NAME", text + "\n".join(flags.device)))
-    return named == len(_MODULE.findall(text)) and not any("-flto" in flag for flag in flags.host)
-
-
-def _entry(name: str) -> str:
-    return f"PyInit_{name}"
-
-
-def _renamed(called: str, name: str) -> tuple[str, ...]:
-    """Flags for the linker that give a module's entry its own name."""
-    return () if called == name else (f"-Wl,--defsym,{_entry(name)}={_entry(called)}",)
 
 
 def _digest(*parts: str) -> str:
@@ -178,18 +158,16 @@ class Workshop:
         none is begun after `_MOST_TIMES` as long."""
         end = time.monotonic() + _MOST_TIMES * timeout_s
         header_folder = self.light_headers if light else None
-        called = _ANY_NAME if light and _any_name_does(sources, flags) else name
         with ThreadPoolExecutor(min(len(sources.units), _MOST_UNITS) + 1) as pool:
             runtime = pool.submit(self.runtime) if light else None
             compiled = list(
                 pool.map(
                     lambda unit: self._compile(
-                        unit, sources, called, flags, header_folder, timeout_s, end
+                        unit, sources, name, flags, header_folder, timeout_s, end
                     ),
                     sources.units,
                 )
             )
-            compiled = [replace(each, log=each.log.replace(called, name)) for each in compiled]
             log = "".join(each.log for each in compiled)
             failed = [each for each in compiled if each.content is None]
             if failed:
@@ -215,8 +193,6 @@ class Workshop:
                     continue
                 (folder / f"runtime-{part}").write_bytes(content)
                 objects.append(f"runtime-{part}")
-            if any(_entry(called).encode() in (each.content or b"") for each in compiled):
-                flags = replace(flags, link=(*flags.link, *_renamed(called, name)))
             return self._link(objects, flags, folder, log, light=light)
 
     def _compile(
@@ -229,17 +205,13 @@ class Workshop:
         timeout_s: float,
         end: float,
     ) -> Attempt:
-        said = f"all sources together timed out after {_MOST_TIMES * timeout_s:g} s"
-        late = Attempt(None, f"{unit.name}: error: {said}\n", timed_out=True)
-        if time.monotonic() > end:
-            return late
-        done = late
         seen = sources.seen_by(unit)
         lean = lean_flags(_everything(unit, seen)) if header_folder else ()
         searched = tuple(f"-I./{folder}" for folder in sources.folders)
         for defines in dict.fromkeys((lean, ())):
             if time.monotonic() > end:
-                return late
+                said = f"all sources together timed out after {_MOST_TIMES * timeout_s:g} s"
+                return Attempt(None, f"{unit.name}: error: {said}\n", timed_out=True)
             given = (*searched, *(flags.device if unit.device else flags.host), *defines)
             done = self._compile_with(given, unit, seen, name, header_folder, timeout_s)
             if done.content is not None or done.timed_out or not may_lack(done.log):
@@ -263,7 +235,10 @@ class Workshop:
             return Attempt(known["object.o"], known["log"].decode())
         with self.scratch() as folder:
             sources.write(folder)
-            done = self.run(self._quickest(command, unit, key, folder), folder, timeout_s)
+            if unit.device:
+                said = self.tools.device_steps(command, folder)
+                command = [*(side_by_side(said, unit.file, key) or command)]
+            done = self.run(command, folder, timeout_s)
             if done.code is None:
                 log = f"{unit.name}: error: compile timed out after {timeout_s:g} s\n"
                 return Attempt(None, log, timed_out=True)
@@ -286,12 +261,6 @@ class Workshop:
             content = (folder / f"{unit.file}.o").read_bytes()
             self.objects.put(key, {"object.o": content, "log": log.encode()})
             return Attempt(content, log)
-
-    def _quickest(self, command: list[str], unit: Source, key: str, folder: Path) -> Sequence[str]:
-        if not unit.device:
-            return command
-        steps = side_by_side(self.tools.device_steps(command, folder), unit.file, key)
-        return steps or command
 
     def _link(
         self, objects: list[str], flags: Flags, folder: Path, log: str, *, light: bool

@@ -8,9 +8,8 @@ import os
 import secrets
 import socket
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from evaluator.walls import folders
 from evaluator.walls.mounts import PRIVATE
@@ -36,9 +35,6 @@ class Bait:
     """The file systems of the folders that all users may write to."""
     home_entries: tuple[str, ...]
     """Something in each home that is not empty."""
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @contextlib.contextmanager

@@ -41,21 +41,13 @@ class _PathBeneath(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 
-def version() -> int:
-    """The version of Landlock's interface; 0 where there is none."""
-    try:
-        return system_call(_CREATE, 0, 0, _VERSION)
-    except OSError:
-        return 0
-
-
 def restrict(readable: Iterable[Path], writable: Iterable[Path]) -> list[str]:
     """Allow this thread, and all that it starts, these folders and no others, for good.
 
     Needs no_new_privs. The names of the layers that this kernel's version of it has; raises
     `OSError` where it has none. Device nodes of GPUs stay open.
     """
-    known = version()
+    known = system_call(_CREATE, 0, 0, _VERSION)
     files = _WRITE_FILE | _READ | _MAKE_AND_REMOVE
     if known >= 2:
         files |= _REFER

@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count, pairwise
 from pathlib import Path
@@ -54,9 +53,8 @@ def find(mounts: str, own: str) -> Hierarchy | None:
         kind, _, options = right.split(" ", 2)
         root, point = left.split()[3:5]
         if kind == "cgroup" and "memory" in options.split(","):
-            below = next(
-                (path for _, names, path in _groups(own) if "memory" in names.split(",")), root
-            )
+            groups = [line.split(":", 2)[1:] for line in own.splitlines()]
+            below = next((path for names, path in groups if "memory" in names.split(",")), root)
             at = os.path.relpath(below, root)
             folder = Path(point) if at.startswith("..") else Path(point, at)
             return Hierarchy(
@@ -69,12 +67,6 @@ def find(mounts: str, own: str) -> Hierarchy | None:
     return None
 
 
-def _groups(own: str) -> Iterator[tuple[str, str, str]]:
-    for line in own.splitlines():
-        number, names, path = line.split(":", 2)
-        yield number, names, path
-
-
 def _words(path: Path) -> list[str]:
     try:
         return path.read_text().split()
@@ -82,7 +74,7 @@ def _words(path: Path) -> list[str]:
         return []
 
 
-class MemoryGroup(contextlib.AbstractContextManager["MemoryGroup"]):
+class MemoryGroup:
     """A group of processes whose memory is limited together. Gone when it is closed."""
 
     def __init__(self, place: Hierarchy, limit_bytes: int) -> None:
@@ -126,9 +118,6 @@ class MemoryGroup(contextlib.AbstractContextManager["MemoryGroup"]):
             else:
                 return
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
 
 def tried() -> Hierarchy | None:
     """Where groups can be made that hold; None where they can't be, or an attack got through."""
@@ -138,7 +127,7 @@ def tried() -> Hierarchy | None:
         if place is None:
             return None
         _sweep(place)
-        with MemoryGroup(place, _TRIAL_BYTES) as group:
+        with contextlib.closing(MemoryGroup(place, _TRIAL_BYTES)) as group:
             return place if _holds(group) else None
     except OSError:
         return None

@@ -31,8 +31,7 @@ from evaluator.walls.kernel import (
     prctl,
     system_call,
 )
-from evaluator.walls.seccomp import DENIED
-from evaluator.walls.syscall_table import NUMBERS
+from evaluator.walls.seccomp import DENIED, NUMBERS
 
 JUDGE_OUT_OF_REACH = "judge_out_of_reach"
 _GIVEN_BACK = 2**30

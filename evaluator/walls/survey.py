@@ -6,13 +6,11 @@ torch: it takes a fraction of a second.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator
+import traceback
 from pathlib import Path
 from typing import NoReturn
 
@@ -61,7 +59,7 @@ def insist() -> None:
     except SurveyError as error:
         raise UsageError(
             f"strict isolation: the walls of this machine can't be tried: {error}"
-        ) from (None)
+        ) from None
     if lacking := missing(layers):
         raise UsageError(rejection(lacking))
 
@@ -73,23 +71,16 @@ def main() -> None:
         Path(name).chmod(0o755)
         scratch.mkdir()
         folder.mkdir()
-        receives, sends = os.pipe()
+        outside = [memory_group.LAYER] if memory_group.tried() else []
         with bait(folder) as (laid, handle):
             child = os.fork()
             if child == 0:
-                _be_zygote(laid, handle, scratch, sends)
-            os.close(sends)
-            with os.fdopen(receives) as answer:
-                layers = answer.read()
+                _be_zygote(laid, handle, scratch, outside)
             os.waitpid(child, 0)
-    if not layers:
-        sys.exit(1)
-    held: list[str] = json.loads(layers)
-    print(json.dumps([*held, *([memory_group.LAYER] if memory_group.tried() else [])]))
 
 
-def _be_zygote(laid: Bait, handle: int, scratch: Path, sends: int) -> NoReturn:
-    with _ends_the_process():
+def _be_zygote(laid: Bait, handle: int, scratch: Path, outside: list[str]) -> NoReturn:
+    try:
         # A zygote begins with a clean environment.
         kept = clean_environment(scratch)
         os.environ.clear()
@@ -98,29 +89,17 @@ def _be_zygote(laid: Bait, handle: int, scratch: Path, sends: int) -> NoReturn:
         if can_fork_apart():
             layers.append("pid_namespace")
         pid = fork_apart().pid if "pid_namespace" in layers else os.fork()
-        if pid == 0:
-            held = run_against(
-                laid,
-                handle,
-                scratch,
-                memory_bytes=_MEMORY_BYTES,
-                cpu_seconds=60,
-                enclosed=layers,
-            )
-            os.write(sends, json.dumps(held).encode())
-        else:
+        if pid:
             os.waitpid(pid, 0)
-    raise AssertionError
-
-
-@contextlib.contextmanager
-def _ends_the_process() -> Iterator[None]:
-    try:
-        yield
+            os._exit(0)
+        held = run_against(
+            laid, handle, scratch, memory_bytes=_MEMORY_BYTES, cpu_seconds=60, enclosed=layers
+        )
+        print(json.dumps([*held, *outside]), flush=True)
     except BaseException:  # noqa: BLE001 - the boundary of the process
-        sys.excepthook(*sys.exc_info())
-        os._exit(1)
-    os._exit(0)
+        traceback.print_exc()
+    finally:
+        os._exit(0)
 
 
 if __name__ == "__main__":

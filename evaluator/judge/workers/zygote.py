@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,7 @@ class Zygote:
         folder.mkdir()
         with bait(folder) as (laid, handle):
             limits = WorkerLimits(memory_bytes, cpu_seconds=60)
-            probe = self._fork(limits, confine=True, bait=laid.as_json(), fds=(handle,))
+            probe = self._fork(limits, confine=True, bait=asdict(laid), fds=(handle,))
             probe.end(grace_s=1.0)
         return probe.isolation
 

@@ -4,12 +4,11 @@
 Every text defines `inputs()`, `reference(*inputs)` and `candidate(*inputs)`.
 """
 
+HEAD = "import torch\nfrom torch.utils.cpp_extension import load, load_inline\n"
+"""What each of them begins with."""
 CANDIDATES: dict[str, str] = {}
 
 CANDIDATES["own_pybind_module"] = '''
-import torch
-from torch.utils.cpp_extension import load_inline
-
 source = r"""
 #include <torch/extension.h>
 namespace py = pybind11;
@@ -35,9 +34,6 @@ candidate = lambda x, b: (ext.scale_add(x, bias=b), ext.scale_add(x, 3.0, relu=T
 '''
 
 CANDIDATES["dispatch_types"] = '''
-import torch
-from torch.utils.cpp_extension import load_inline
-
 source = """
 template <typename scalar_t>
 void gelu_kernel(const scalar_t* __restrict__ in, scalar_t* __restrict__ out, int64_t n) {
@@ -62,12 +58,11 @@ candidate = lambda *xs: tuple(ext.gelu(x) for x in xs)
 tolerance = 2e-3
 '''
 
-CANDIDATES["accessors"] = '''
-import torch
-from torch.utils.cpp_extension import load_inline
-
+CANDIDATES["parallel_loops"] = '''
 source = """
 #include <torch/extension.h>
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 torch::Tensor pool(torch::Tensor x, int k) {
   auto B = x.size(0), C = x.size(1), H = x.size(2), W = x.size(3);
   auto out = torch::empty({B, C, H / k, W / k}, torch::dtype(x.dtype()).device(x.device()));
@@ -85,17 +80,23 @@ torch::Tensor pool(torch::Tensor x, int k) {
         }
   return out;
 }
+at::Tensor swish(const at::Tensor& x, c10::optional<at::Tensor> bias) {
+  auto y = (bias.has_value() ? x + *bias : x).contiguous();
+  float* p = y.data_ptr<float>();
+  at::parallel_for(0, y.numel(), 64, [p](int64_t s, int64_t e) {
+    for (int64_t i = s; i < e; ++i) p[i] = p[i] / (1.0f + std::exp(-p[i]));
+  });
+  return y;
+}
 """
-ext = load_inline(name="pooling", cpp_sources=source, functions=["pool"], extra_cflags=["-O3", "-fopenmp"])
-inputs = lambda: (torch.randn(2, 3, 8, 8),)
-reference = lambda x: torch.nn.functional.max_pool2d(x, 2)
-candidate = lambda x: ext.pool(x, 2)
+ext = load_inline(name="parallel_loops", cpp_sources=source, functions=["pool", "swish"],
+                  extra_cflags=["-O3", "-fopenmp", "-funroll-loops"])
+inputs = lambda: (torch.randn(2, 3, 8, 8), torch.randn(8))
+reference = lambda x, b: (torch.nn.functional.max_pool2d(x, 2), torch.nn.functional.silu(x + b))
+candidate = lambda x, b: (ext.pool(x, 2), ext.swish(x, b))
 '''
 
 CANDIDATES["declaration_and_definition"] = '''
-import torch
-from torch.utils.cpp_extension import load_inline
-
 declaration = "torch::Tensor cumulative(torch::Tensor x, int64_t dim);"
 definition = """
 torch::Tensor cumulative(torch::Tensor x, int64_t dim) {
@@ -113,14 +114,10 @@ torch::Tensor cumulative(torch::Tensor x, int64_t dim) {
 ext = load_inline("cumulative_ext", [declaration, definition], functions=["cumulative"])
 inputs = lambda: (torch.randn(11, 5),)
 reference = lambda x: (x.cumsum(0), x.cumsum(1))
-candidate = lambda x: (ext.cumulative(x, 0), ext.cumulative(x, dim=1)) if False else (
-    ext.cumulative(x, 0), ext.cumulative(x, 1))
+candidate = lambda x: (ext.cumulative(x, 0), ext.cumulative(x, 1))
 '''
 
 CANDIDATES["old_style_checks"] = '''
-import torch
-from torch.utils.cpp_extension import load_inline
-
 source = """
 #include <torch/extension.h>
 #define CHECK_CPU(x) TORCH_CHECK(!x.type().is_cuda(), #x " must be a CPU tensor")
@@ -145,9 +142,6 @@ candidate = ext.difference
 '''
 
 CANDIDATES["errors_become_pythons"] = '''
-import torch
-from torch.utils.cpp_extension import load_inline
-
 source = """
 torch::Tensor check(torch::Tensor x, int64_t n) {
   TORCH_CHECK(n > 0, "n must be positive, got ", n, " for ", x.sizes());
@@ -186,9 +180,6 @@ def reference(x):
 '''
 
 CANDIDATES["a_failed_build_is_pytorchs_error"] = """
-import torch
-from torch.utils.cpp_extension import load_inline
-
 def failing(**changes):
     options = dict(name="broken", cpp_sources="torch::Tensor f(torch::Tensor x) { return x }", functions=["f"], verbose=True)
     try:
@@ -208,9 +199,6 @@ def reference():
 
 CANDIDATES["load_from_files"] = """
 import pathlib, tempfile
-import torch
-from torch.utils.cpp_extension import load, load_inline
-
 folder = pathlib.Path(tempfile.mkdtemp())
 for each in ("inc", "inc/detail", "src"):
     (folder / each).mkdir()
@@ -231,14 +219,12 @@ candidate = lambda x: (ext.scaled(x), inline.scaled(x))
 """
 
 CANDIDATES["literals_and_ranges"] = '''
-import torch
-from torch.utils.cpp_extension import load_inline
-
 source = """
 #include <torch/extension.h>
 #include <ATen/AccumulateType.h>
 template <typename T> using acc = at::acc_type<T, false>;
 std::vector<torch::Tensor> f(torch::Tensor x) {
+  std::cout << "";
   acc<float> total = 0;
   for (auto i : c10::irange(x.numel())) total += x.data_ptr<float>()[i];
   return {torch::full({1}, total), torch::full({2}, 7), torch::full({2}, true), torch::full({2}, 7, x.options())};
@@ -251,9 +237,6 @@ candidate = ext.f
 '''
 
 CANDIDATES["arguments_as_pybind_takes_them"] = '''
-import torch
-from torch.utils.cpp_extension import load_inline
-
 source = r"""
 #include <torch/extension.h>
 #if !defined(TORCH_VERSION_MAJOR) || TORCH_VERSION_MAJOR < 2
@@ -326,11 +309,12 @@ def candidate(a, b):
     )
 '''
 
-CANDIDATES["several_outputs"] = '''
-import torch
-from torch.utils.cpp_extension import load_inline
-
+CANDIDATES["functions_of_tensors"] = '''
 source = """
+#include <torch/torch.h>
+#include <torch/extension.h>
+using torch::Tensor;
+
 std::vector<torch::Tensor> stats(torch::Tensor x, std::vector<int64_t> shape) {
   auto v = x.view(shape);
   return {v.mean(1), v.sum(-1, true), v.amax({1}), v.reshape({-1}), v.transpose(0, 1)};
@@ -338,24 +322,6 @@ std::vector<torch::Tensor> stats(torch::Tensor x, std::vector<int64_t> shape) {
 std::tuple<torch::Tensor, int64_t, double, std::string, bool> mixed(torch::Tensor x, std::string s) {
   return std::make_tuple(x.t().contiguous(), x.numel(), x[0][0].item<double>(), s + "!", x.is_cuda());
 }
-"""
-ext = load_inline(name="many", cpp_sources=[source], functions=["stats", "mixed"])
-inputs = lambda: (torch.randn(4, 6),)
-def reference(x):
-    v = x.view(6, 4)
-    return (v.mean(1), v.sum(-1, keepdim=True), v.max(1)[0], v.reshape(-1), v.T,
-            x.T, 24, x[0, 0].item(), "hi!", False)
-candidate = lambda x: (*ext.stats(x, [6, 4]), *ext.mixed(x, "hi"))
-'''
-
-CANDIDATES["matmul_and_epilogue"] = '''
-import torch
-from torch.utils.cpp_extension import load_inline
-
-source = """
-#include <torch/torch.h>
-#include <torch/extension.h>
-
 torch::Tensor linear_relu(const torch::Tensor& x, const torch::Tensor& w, const torch::Tensor& b) {
   auto out = torch::addmm(b, x, w.t());
   float* p = out.data_ptr<float>();
@@ -365,19 +331,6 @@ torch::Tensor linear_relu(const torch::Tensor& x, const torch::Tensor& w, const 
   out += 1;
   return torch::clamp(out, 0.0, 3.0);
 }
-"""
-ext = load_inline(name="linear_relu_ext", cpp_sources=source, functions=["linear_relu"], extra_cflags=["-O3"])
-inputs = lambda: (torch.randn(9, 16), torch.randn(8, 16), torch.randn(8))
-reference = lambda x, w, b: (torch.relu(torch.nn.functional.linear(x, w, b)) * 0.5 + 1).clamp(0, 3)
-candidate = ext.linear_relu
-'''
-
-CANDIDATES["integers"] = '''
-import torch
-from torch.utils.cpp_extension import load_inline
-
-source = """
-#include <torch/extension.h>
 torch::Tensor embed(torch::Tensor table, torch::Tensor index) {
   auto idx = index.to(torch::kInt64).contiguous();
   auto opts = torch::TensorOptions().dtype(table.scalar_type()).device(table.device()).requires_grad(false);
@@ -389,63 +342,28 @@ torch::Tensor embed(torch::Tensor table, torch::Tensor index) {
   }
   return out;
 }
-"""
-ext = load_inline(name="embedding", cpp_sources=source, functions=["embed"])
-inputs = lambda: (torch.randn(10, 4), torch.randint(0, 10, (7,), dtype=torch.int32))
-reference = lambda t, i: t[i.long()]
-candidate = ext.embed
-'''
-
-CANDIDATES["views"] = '''
-import torch
-from torch.utils.cpp_extension import load_inline
-
-source = """
-#include <torch/extension.h>
-using torch::Tensor;
 std::vector<Tensor> views(Tensor x) {
-  std::cout << "";
   return {x.slice(1, 0, 2).unsqueeze(0), x.permute({1, 0}).flatten(), x[0].expand({2, 3}), x.squeeze()};
 }
 void fill(Tensor& x, float v) { x.fill_(v); }
 """
-ext = load_inline(name="viewer", cpp_sources=source, functions=["views", "fill"])
-inputs = lambda: (torch.randn(4, 3),)
-reference = lambda x: (x[:, :2][None], x.T.flatten(), x[0].expand(2, 3), x, torch.full((3,), 2.5))
-def candidate(x):
+functions = ["stats", "mixed", "linear_relu", "embed", "views", "fill"]
+ext = load_inline(name="many", cpp_sources=[source], functions=functions, extra_cflags=["-O3"])
+inputs = lambda: (torch.randn(6, 3), torch.randn(8, 3), torch.randn(8), torch.randint(0, 6, (7,), dtype=torch.int32))
+def reference(x, w, b, i):
+    v = x.view(9, 2)
+    return (v.mean(1), v.sum(-1, keepdim=True), v.max(1)[0], v.reshape(-1), v.T,
+            x.T, 18, x[0, 0].item(), "hi!", False,
+            (torch.relu(torch.nn.functional.linear(x, w, b)) * 0.5 + 1).clamp(0, 3), x[i.long()],
+            x[:, :2][None], x.T.flatten(), x[0].expand(2, 3), x, torch.full((3,), 2.5))
+def candidate(x, w, b, i):
     filled = torch.zeros(3)
     ext.fill(filled, 2.5)
-    return *ext.views(x), filled
-'''
-
-CANDIDATES["parallel_loop"] = '''
-import torch
-from torch.utils.cpp_extension import load_inline
-
-source = """
-#include <torch/extension.h>
-#include <ATen/ATen.h>
-#include <ATen/Parallel.h>
-at::Tensor swish(const at::Tensor& x, c10::optional<at::Tensor> bias) {
-  auto y = (bias.has_value() ? x + *bias : x).contiguous();
-  float* p = y.data_ptr<float>();
-  at::parallel_for(0, y.numel(), 64, [p](int64_t s, int64_t e) {
-    for (int64_t i = s; i < e; ++i) p[i] = p[i] / (1.0f + std::exp(-p[i]));
-  });
-  return y;
-}
-"""
-ext = load_inline(name="parallel_swish", cpp_sources=source, functions=["swish"],
-                  extra_cflags=["-O3", "-fopenmp", "-funroll-loops"])
-inputs = lambda: (torch.randn(20, 30), torch.randn(30))
-reference = lambda x, b: torch.nn.functional.silu(x + b)
-candidate = ext.swish
+    return (*ext.stats(x, [9, 2]), *ext.mixed(x, "hi"), ext.linear_relu(x, w, b), ext.embed(x, i),
+            *ext.views(x), filled)
 '''
 
 CANDIDATES["messages_without_streams"] = '''
-import torch
-from torch.utils.cpp_extension import load_inline
-
 source = """
 #include <torch/extension.h>
 

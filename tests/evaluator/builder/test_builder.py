@@ -13,10 +13,11 @@ import pytest
 
 from evaluator.builder import headers
 from evaluator.builder.builder import Builder
+from evaluator.builder.sources import arrange
 from evaluator.builder.toolchain import Toolchain
-from evaluator.builder.workshop import Workshop
+from evaluator.builder.workshop import Flags, Workshop
 from evaluator.errors import BuilderError
-from evaluator.ipc.build_request import BuildRequest
+from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.walls.environment import python_path
 from tests.evaluator.builder.cuda_candidates import CUDA
 from tests.evaluator.processes import descendants_once, still_running
@@ -53,16 +54,19 @@ def test_a_library_is_built_cached_and_read_only(builder):
 
 
 @pytest.mark.parametrize("light", [True, False])
-def test_symbols_are_as_visible_as_pytorchs_own_build_leaves_them(cache, light):
+def test_symbols_are_as_visible_as_pytorchs_own_build_leaves_them(builder, tmp_path, light):
     text = (
         f"{SHOWN} one() {{ return 1; }} int table[4]; namespace n {{ int two() {{ return 2; }} }}\n"
         'extern "C" { static int three() { return 3; } int (*user)() = three; }\n'
         'extern "C" __attribute__((visibility("hidden"))) int four() { return 4; }\n'
     )
-    request = BuildRequest("visible", (text,), implicit_headers=False)
-    outcome = Builder(cache, light=light).build(request)
-    assert outcome.ok, outcome.log
-    names = {line.split()[-1] for line in exported(outcome.library).splitlines()}
+    sources = arrange(BuildRequest("visible", (text,), implicit_headers=False))
+    workshop = builder._workshop(with_cuda=False)
+    attempt = workshop.attempt("visible", sources, Flags((), (), ()), light=light, timeout_s=120)
+    assert attempt.content is not None, attempt.log
+    library = tmp_path / "visible.so"
+    library.write_bytes(attempt.content)
+    names = {line.split()[-1] for line in exported(str(library)).splitlines()}
     assert {"one", "table", "_ZN1n3twoEv", "user"} <= names
     assert not {"three", "four"} & names
 
@@ -194,48 +198,34 @@ def test_files_of_a_load_are_compiled_with_their_own_headers(builder):
 
 
 @pytest.mark.parametrize("namespaces", [True, False])
-def test_a_file_of_ours_never_reaches_the_log(builder, cache, tmp_path, namespaces, monkeypatch):
-    secret = tmp_path / "home" / "token"
-    secret.parent.mkdir()
-    secret.write_text("sk-live-0123456789 not C++\n")
-    monkeypatch.setenv("HOME", str(secret.parent))
-    monkeypatch.setenv("API_KEY", "sk-live-0123456789")
-    if not namespaces:
-        builder = Builder(cache)
-        builder.warm_up()
-        enclosure = builder._workshop(with_cuda=False).enclosure
-        monkeypatch.setattr(enclosure, "_namespaces", False)
-    nonce = f"// {namespaces}\n"  # the two cases must not answer for each other from the cache
-    request = BuildRequest("leak", (f'{nonce}#include "{secret}"\nint x;',), implicit_headers=False)
-    outcome = builder.build(request)
-    assert not outcome.ok and "sk-live" not in outcome.log
-    if "compiler: own file system" not in builder.isolation:
-        assert "include_not_allowed" in outcome.log
-    else:
-        said = "No such file" if namespaces else "Permission denied"
-        assert said in outcome.log
-
-
-@pytest.mark.parametrize("namespaces", [True, False])
-def test_behind_the_walls_the_assembler_finds_nothing_either(
-    cache, tmp_path, namespaces, monkeypatch
-):
+def test_a_file_of_ours_never_reaches_the_log(cache, tmp_path, namespaces, monkeypatch):
     builder = Builder(cache)
-    if "compiler: own file system" not in builder.isolation:
-        pytest.skip("this system has neither namespaces nor Landlock")
+    walled = "compiler: own file system" in builder.isolation
     if not namespaces:
         enclosure = builder._workshop(with_cuda=False).enclosure
         monkeypatch.setattr(enclosure, "_namespaces", False)
     secret = tmp_path / "token"
-    secret.write_text("sk-live-0123456789")
-    body = f'__asm__(".incbin \\"{secret}\\""); // {namespaces}'
-    outcome = builder.build(BuildRequest("leak", (body,), implicit_headers=False))
-    assert not outcome.ok and "file not found" in outcome.log
-    body = f'#if __has_include("{secret}")\n#error seen\n#endif // {namespaces}'
-    outcome = builder.build(BuildRequest("leak", (body,), implicit_headers=False))
+    secret.write_text("sk-live-0123456789 not C++\n")
+
+    def built(body: str) -> BuildOutcome:
+        # The two cases must not answer for each other from the cache.
+        outcome = builder.build(
+            BuildRequest("leak", (f"{body} // {namespaces}\n",), implicit_headers=False)
+        )
+        assert "sk-live" not in outcome.log
+        return outcome
+
+    included = built(f'#include "{secret}"')
+    assert not included.ok
+    if not walled:
+        assert "include_not_allowed" in included.log
+        return
+    assert ("No such file" if namespaces else "Permission denied") in included.log
+    # The assembler finds nothing either.
+    assembled = built(f'__asm__(".incbin \\"{secret}\\"");')
+    assert not assembled.ok and "file not found" in assembled.log
     # Whether a file is there is all that Landlock does not hide.
-    assert outcome.ok or not namespaces
-    assert "sk-live" not in outcome.log
+    assert built(f'#if __has_include("{secret}")\n#error seen\n#endif').ok or not namespaces
 
 
 def test_the_same_request_at_once_is_built_once(builder):
@@ -301,7 +291,8 @@ from pathlib import Path
 from evaluator.builder.builder import Builder
 
 builder = Builder(Path(sys.argv[1]))
-workshop = builder._confined(builder._workshop(with_cuda=False))
+workshop = builder._workshop(with_cuda=False)
+workshop.enclosure.prepare()
 with workshop.scratch() as folder:
     workshop.run(["sleep", "300"], folder, 300.0)
 """
@@ -325,7 +316,7 @@ def test_a_missing_compiler_is_told_with_the_remedy(tmp_path, monkeypatch):
 
 def test_cuda_without_a_gpu_is_told_with_the_remedy(tmp_path):
     with pytest.raises(BuilderError, match="no GPU here"):
-        Builder(tmp_path / "cache").build(CUDA["elementwise_add"])
+        Builder(tmp_path / "cache").build(CUDA["dispatch_half"])
 
 
 def test_a_cache_that_cannot_be_made_is_told(tmp_path):
@@ -402,37 +393,3 @@ def test_an_error_over_the_full_headers_is_what_is_told(builder):
     outcome = builder.build(source(body), timeout_s=600)
     assert not outcome.ok and outcome.headers == "full"
     assert "has no member named 'no_such_method'" in outcome.log
-
-
-@pytest.mark.thorough
-def test_extensions_that_differ_in_name_share_what_is_compiled(builder, monkeypatch):
-    compiled = []
-    run = Workshop.run
-
-    def watched(self, command, folder, timeout_s):
-        compiled.extend(word for word in command if word == "-c")
-        return run(self, command, folder, timeout_s)
-
-    monkeypatch.setattr(Workshop, "run", watched)
-    body = "torch::Tensor shared_by_name(torch::Tensor x) { return x + 1; }"
-    functions = (("shared_by_name", ""),)
-    for name, runs in (("first_name", 1), ("second_name", 0)):
-        compiled.clear()
-        outcome = builder.build(BuildRequest(name, (body,), functions=functions))
-        assert outcome.ok and outcome.headers == "light", outcome.log
-        assert len(compiled) == runs
-        assert f"PyInit_{name}" in exported(outcome.library)
-    # Here the name is not the module's alone.
-    own = "const char* name = C10_STRINGIZE(TORCH_EXTENSION_NAME);"
-    for name in ("third_name", "fourth_name"):
-        compiled.clear()
-        outcome = builder.build(BuildRequest(name, (body, own), functions=functions))
-        assert outcome.ok and compiled and name.encode() in Path(outcome.library).read_bytes()
-
-
-def test_an_error_tells_the_extensions_own_name(builder):
-    outcome = builder.build(
-        BuildRequest("its_own_name", ("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { g; }",))
-    )
-    assert not outcome.ok and "its_own_name" in outcome.log
-    assert "refinery_extension" not in outcome.log

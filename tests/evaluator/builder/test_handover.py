@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.builder.builder import Builder
 from evaluator.builder.cache import Cache
 from evaluator.builder.handover import built_and_read
-from evaluator.builder.workshop import Workshop
 from evaluator.errors import BuilderError
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from tests.evaluator.builder.test_builder import BARE, source
@@ -47,20 +45,6 @@ def test_an_outcome_that_leaves_the_cache_is_found_again(builder, leaving):
     leaving.append("outcome.json")
     outcome = builder.build(request)
     assert outcome.ok and not outcome.cached and Path(outcome.library).exists()
-
-
-def test_what_stands_behind_the_light_headers_is_made_again(tmp_path, monkeypatch, leaving):
-    def compiled(workshop: Workshop, name: str, folder: Path) -> str:
-        (folder / f"{name}.o").write_bytes(name.encode())
-        return ""
-
-    monkeypatch.setattr(Workshop, "_runtime_object", compiled)
-    builder = Builder(tmp_path)
-    builder.warm_up()
-    workshop = builder._workshop(with_cuda=False)
-    before = workshop.runtime()
-    leaving.append("binding.cpp.o")
-    assert before["binding.cpp.o"] == b"binding.cpp" and workshop.runtime() == before
 
 
 @pytest.mark.parametrize("times", [0, 2, 3])

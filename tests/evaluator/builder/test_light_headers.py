@@ -15,10 +15,9 @@ from tests.evaluator.builder.cpp_candidates import CANDIDATES
 from tests.evaluator.builder.cuda_candidates import CUDA
 
 
-def reported(module: str, cache: Path) -> dict:
-    """What a module of this folder prints, run in a process of its own."""
+def reported(kind: str, cache: Path) -> dict:
     done = subprocess.run(
-        [sys.executable, "-m", f"tests.evaluator.builder.{module}", str(cache)],
+        [sys.executable, "-m", "tests.evaluator.builder.run_candidates", kind, str(cache)],
         capture_output=True,
         text=True,
         timeout=900,
@@ -31,12 +30,12 @@ def reported(module: str, cache: Path) -> dict:
 
 @pytest.fixture(scope="module")
 def report(builder: Builder, cache: Path) -> dict:
-    return reported("run_candidates", cache)
+    return reported("cpp", cache)
 
 
 @pytest.fixture(scope="module")
 def cuda_report(builder: Builder, cache: Path) -> dict:
-    return reported("run_cuda_candidates", cache)
+    return reported("cuda", cache)
 
 
 @pytest.mark.slow

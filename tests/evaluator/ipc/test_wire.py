@@ -152,11 +152,3 @@ def test_a_failure_fits_its_message_however_long_its_texts(error, summary, trace
     assert again.phase == "call"
     if len(summary.encode(errors="replace")) < 16000:
         assert again.summary == summary.encode(errors="replace").decode()
-
-
-@given(st.binary(max_size=200))
-def test_any_bytes_are_a_failure_or_a_value_error(data):
-    try:
-        Failure.decode(data)
-    except ValueError:
-        return

@@ -22,18 +22,9 @@ def nothing(*_: object, **__: object) -> None:
 
 
 def without_walls() -> None:
-    landlock.restrict = lambda *_: ["landlock", "landlock_network", "landlock_scope"]
-    seccomp.install = nothing
-    namespaces.own_namespaces = lambda: list(namespaces.NAMESPACES)
-    mounts.leave_shared_mounts = nothing
-    mounts.hide_homes = nothing
-    mounts.make_read_only = nothing
-    mounts.own_temporary_folders = nothing
-    mounts.own_proc = nothing
-    privileges.drop_capabilities = nothing
-    privileges.become_nobody = lambda *_: "own_uid"
-    limits.limit = nothing
-    privileges.die_with_parent = nothing
+    for wall, sabotage in SABOTAGE.items():
+        if wall != "judge_out_of_reach":
+            sabotage()
 
 
 SABOTAGE: dict[str, Callable[[], None]] = {
