@@ -96,10 +96,7 @@ class Cache:
     def _counts(self, size_bytes: int) -> bool:
         """Whether the room that was made last is used up, by this process or another."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        try:
-            handle = os.open(self._folder / _PUT, flags, 0o644)
-        except PermissionError:
-            return True  # another user's: then every put looks
+        handle = os.open(self._folder / _PUT, flags, 0o666)
         try:
             os.write(handle, b"." * (1 + size_bytes // _UNIT_BYTES))
             if os.fstat(handle).st_size <= self._units:

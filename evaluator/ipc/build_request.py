@@ -36,7 +36,8 @@ class Encoded:
         kinds = get_type_hints(cls)
         del kinds["magic"]
         values = {name: reader.value(kind) for name, kind in kinds.items()}
-        reader.finish()
+        if reader.at != len(message):
+            raise ValueError("the message is longer than its content")
         return cls(**values)
 
 
@@ -139,18 +140,13 @@ class _Reader:
             return tuple(self.value(item) for _ in range(count))
         if kind is float:
             return struct.unpack("<d", self.take(8))[0]
-        return self.flag() if kind is bool else self.text()
+        if kind is str:
+            return self.text()
+        flag = self.take(1)
+        if flag not in (b"\0", b"\1"):
+            raise ValueError("a flag is neither 0 nor 1")
+        return flag == b"\1"
 
     def text(self) -> str:
         # A UnicodeDecodeError is a ValueError.
         return self.take(self.number(MAX_TEXT_BYTES)).decode()
-
-    def flag(self) -> bool:
-        value = self.take(1)
-        if value not in (b"\0", b"\1"):
-            raise ValueError("a flag is neither 0 nor 1")
-        return value == b"\1"
-
-    def finish(self) -> None:
-        if self.at != len(self.message):
-            raise ValueError("the message is longer than its content")

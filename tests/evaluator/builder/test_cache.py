@@ -68,21 +68,6 @@ def test_it_is_bounded_though_not_every_put_looks_at_all_there_is(tmp_path, monk
     assert caches[0].get("399") is not None and caches[0].get("300") is None
 
 
-def test_another_users_count_of_what_was_put_costs_time_only(tmp_path, monkeypatch):
-    cache = Cache(tmp_path, 2**30, 4)
-    opened = os.open
-
-    def refused(path, *arguments, **more):
-        if str(path).endswith(".put"):
-            raise PermissionError(path)
-        return opened(path, *arguments, **more)
-
-    monkeypatch.setattr(os, "open", refused)
-    for number in range(8):
-        cache.put(str(number), {"x": b"0"})
-    assert len(entries(tmp_path)) == 4
-
-
 HAMMER = """
 import random, sys
 from pathlib import Path
