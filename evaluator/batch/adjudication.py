@@ -7,13 +7,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import groupby
 from pathlib import Path
 
 from pydantic import computed_field
 
 from evaluator.batch.claim import Claim
-from evaluator.evaluation import BaselineTiming, Evaluation, Status, Verdict
+from evaluator.evaluation import BaselineTiming, Evaluation, Status
 from evaluator.metrics import geometric_mean
 from evaluator.record import Record
 from evaluator.settings import BaselineName, Precision
@@ -156,8 +155,9 @@ class Adjudication:
                     f"  geometric mean of {len(timed)}: claimed {theirs:.3g}x, "
                     f"measured {ours:.3g}x over {self._rival(name)}"
                 )
-        if reasons := self._reasons():
-            yield "  refused: " + ", ".join(f"{reason} {n}" for reason, n in reasons)
+        refused = Counter(row.reason for row in self.rows if row.evaluation and not row.is_correct)
+        if refused:
+            yield "  refused: " + ", ".join(f"{each} {n}" for each, n in refused.most_common())
         if asked := [row for row in self.rows if row.kernelbench]:
             differing = [row for row in asked if row.differs]
             yield f"  KernelBench's verdict differs on {len(differing)} of {len(asked)}"
@@ -175,22 +175,12 @@ class Adjudication:
 
     def _page(self) -> Iterator[str]:
         devices = {row.evaluation.device for row in self.rows if row.evaluation} - {""}
-        eager = self._rival(BaselineName.EAGER)
         yield "# Claimed and measured speedups"
         yield ""
         yield f"Device: {', '.join(sorted(devices)) or 'none'}. Protocol: {self.protocol}. Speedups"
-        yield f"are over {eager}, with 95 % intervals, if nothing else is said."
+        yield "have 95 % intervals."
         yield ""
-        yield from _table(
-            ("level", "kernels", "correct", "faster", "same, unclear", "slower", *_CLAIMED),
-            [_level(level, list(rows)) for level, rows in groupby(self.rows, lambda r: r.level)],
-        )
-        if reasons := self._reasons():
-            yield "## Why kernels are refused"
-            yield ""
-            yield from _table(("reason", "kernels"), reasons)
-        yield "## Each kernel"
-        yield ""
+        yield from ("```", *self.lines(), "```", "")
         names = [name for name in BaselineName if any(name in row.rivals for row in self.rows)]
         yield from _table(
             ("kernel", "claimed", *(f"over {name}" for name in names), "verdict", "KernelBench"),
@@ -205,41 +195,11 @@ class Adjudication:
                 for row in self.rows
             ],
         )
-        if differing := [row for row in self.rows if row.differs]:
-            yield "## Where KernelBench says something else"
-            yield ""
-            yield from (f"* {row.difference}" for row in differing)
-
-    def _reasons(self) -> list[tuple[str, int]]:
-        refused = (row.reason for row in self.rows if row.evaluation and not row.is_correct)
-        return Counter(refused).most_common()
 
     def _rival(self, name: BaselineName) -> str:
         """What a speedup is over, with its flags, so that a reader knows whether it is theirs."""
         flags = {row.rivals[name].flags for row in self.rows if name in row.rivals} - {""}
         return f"{name} ({', '.join(sorted(flags))})" if flags else name
-
-
-_CLAIMED = ("claim reached or in the interval", "below the claim")
-
-
-def _level(level: int, rows: Sequence[JudgedClaim]) -> tuple[object, ...]:
-    verdicts = [
-        row.rivals[BaselineName.EAGER].verdict
-        for row in rows
-        if row.is_correct and row.rivals and row.evaluation and not row.evaluation.findings
-    ]
-    outcomes = [row.outcome for row in rows]
-    return (
-        level,
-        len(rows),
-        sum(row.is_correct for row in rows),
-        verdicts.count(Verdict.FASTER),
-        verdicts.count(Verdict.SAME) + verdicts.count(Verdict.UNCLEAR),
-        verdicts.count(Verdict.SLOWER),
-        outcomes.count(ClaimOutcome.MORE) + outcomes.count(ClaimOutcome.WITHIN),
-        outcomes.count(ClaimOutcome.LESS),
-    )
 
 
 def _interval(rival: BaselineTiming | None) -> str:
@@ -258,9 +218,8 @@ def _verdict(row: JudgedClaim) -> str:
     return findings or (rival.verdict if rival else "correct, no time")
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     yield "| " + " | ".join(head) + " |"
     yield "|" + "---|" * len(head)
     for row in rows:
-        yield "| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |"
-    yield ""
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TypedDict
@@ -51,9 +50,6 @@ class EvalResults:
             level: path if len(levels) == 1 else path.with_stem(f"{path.stem}_level_{level}")
             for level in levels
         }
-        self._entries: dict[int, dict[str, list[Entry]]] = {
-            level: defaultdict(list) for level in levels
-        }
         for file in self._paths.values():
             refuse_unwritable(file)
             if file.exists() and not _is_ours(file):
@@ -61,15 +57,17 @@ class EvalResults:
                     f"{file} holds results of another program; choose another place for the results"
                 )
 
-    def add(self, name: KernelName, problem_id: str, outcome: Evaluation | Exception) -> None:
-        entry = _entry(name.sample, problem_id, outcome)
-        self._entries[name.level][str(name.number)].append(entry)
-
-    def write(self) -> list[Path]:
-        """Write all that was added over earlier files of this program. Returns the paths."""
+    def write(
+        self, outcomes: Iterable[tuple[KernelName, str, Evaluation | Exception]]
+    ) -> list[Path]:
+        """Write over earlier files of this program; a problem's id is second. Returns the paths."""
+        entries: dict[int, dict[str, list[Entry]]] = {level: {} for level in self._paths}
+        for name, problem_id, outcome in outcomes:
+            samples = entries[name.level].setdefault(str(name.number), [])
+            samples.append(_entry(name.sample, problem_id, outcome))
         for level, path in self._paths.items():
             part = path.with_name(path.name + ".part")
-            part.write_text(json.dumps(self._entries[level], indent=4) + "\n")
+            part.write_text(json.dumps(entries[level], indent=4) + "\n")
             part.replace(path)
         return list(self._paths.values())
 

@@ -13,13 +13,12 @@ from typing import NamedTuple
 from evaluator.batch.adjudication import PAGE, WHOLE, Adjudication, JudgedClaim
 from evaluator.batch.claim import Claim
 from evaluator.batch.eval_results import EvalResults, refuse_unwritable
-from evaluator.batch.folder_summary import FolderSummary
 from evaluator.batch.journal import Journal, journal_path
 from evaluator.batch.kernel_name import KernelName
 from evaluator.batch.parallel_judging import Outcome, judged
-from evaluator.batch.verdict_lines import verdict_lines
+from evaluator.batch.verdict_lines import folder_lines, verdict_lines
 from evaluator.errors import InfrastructureError
-from evaluator.evaluation import Evaluation, EvaluationRequest
+from evaluator.evaluation import Evaluation, EvaluationRequest, Status
 from evaluator.executor.executor import Executor
 from evaluator.settings import Settings
 from problems.errors import UnknownProblemError, UsageError
@@ -92,7 +91,7 @@ def judge_folder(
     backend = request(path, problem, settings).candidate.backend
     executor.prepare(min(width, len(kernels)), backend)
 
-    def outcomes(under: Settings) -> Iterator[tuple[NamedKernel, Outcome]]:
+    def outcomes(under: Settings) -> Iterator[Outcome]:
         found = judged(
             [kernel[1:] for kernel in kernels],
             lambda path, problem: request(path, problem, under),
@@ -105,22 +104,21 @@ def judge_folder(
                 print(json.dumps(_record(kernel, outcome, first, protocol)), flush=True)
             else:
                 print(*_lines(kernel, outcome, first, protocol), sep="\n", file=sys.stderr)
-            yield kernel, outcome
+            yield outcome
 
-    summary = FolderSummary()
     ours: list[Outcome] = []
     theirs: list[Outcome] = []
     try:
-        for kernel, outcome in outcomes(settings):
-            summary.add(outcome)
-            written.add(kernel.name, kernel.problem.id, outcome)
-            ours.append(outcome)
+        ours.extend(outcomes(settings))
         if beside is not None:
-            theirs.extend(outcome for _, outcome in outcomes(beside))
+            theirs.extend(outcomes(beside))
         journal.remove()
     finally:
-        paths = written.write()
-        lines = list(summary.lines())
+        paths = written.write(
+            (kernel.name, kernel.problem.id, outcome)
+            for kernel, outcome in zip(kernels, ours, strict=False)
+        )
+        lines = list(folder_lines(ours))
         if journal.taken:
             lines.insert(0, f"{journal.taken} verdicts are those of an interrupted command")
         if report.claims is not None and ours:
@@ -132,7 +130,9 @@ def judge_folder(
         if journal.path.exists():
             lines.append("unfinished: the same command goes on from here")
         print(*lines, sep="\n", file=sys.stderr)
-    return summary.correct == len(kernels)
+    return all(
+        isinstance(outcome, Evaluation) and outcome.status is Status.CORRECT for outcome in ours
+    )
 
 
 def _judged_claims(

@@ -1,12 +1,13 @@
-"""One kernel's verdict in words for a person."""
+"""Verdicts in words for a person: of one kernel, and of a folder of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from evaluator.deep_audit.summary import audit_lines
-from evaluator.evaluation import DeviceMemory, Evaluation, Timing, Verdict
+from evaluator.evaluation import DeviceMemory, Evaluation, Status, Timing, Verdict
+from evaluator.metrics import fast_p
 from evaluator.mismatch_words import mismatch_words
 from problems.problem import Problem
 
@@ -16,6 +17,7 @@ _VERDICTS = {
     Verdict.SAME: "as fast as",
     Verdict.UNCLEAR: "not clearly faster or slower than",
 }
+_THRESHOLDS = (1.0, 1.5, 2.0)
 
 
 def verdict_lines(path: Path, problem: Problem, evaluation: Evaluation) -> Iterator[str]:
@@ -82,3 +84,30 @@ def _memory(memory: DeviceMemory) -> Iterator[str]:
     if memory.candidate_bytes is not None and memory.baseline_bytes is not None:
         own, eager = (size / 2**20 for size in (memory.candidate_bytes, memory.baseline_bytes))
         yield f"{own:.0f} MiB of memory at most (eager {eager:.0f} MiB)"
+
+
+def folder_lines(outcomes: Sequence[Evaluation | Exception]) -> Iterator[str]:
+    """Counts and shares over kernels: each file is one attempt at its problem.
+
+    A kernel that cannot be judged counts for nothing but its own number: it may be right or wrong.
+    """
+    judged = [each for each in outcomes if isinstance(each, Evaluation)]
+    correct = sum(each.status is Status.CORRECT for each in judged)
+    failed = len(outcomes) - len(judged)
+    missing = f"; {failed} cannot be judged" if failed else ""
+    yield f"{correct} of {len(outcomes)} kernels are correct{missing}"
+    if not judged:
+        return
+    thresholds = "".join(f"{f'p = {p:g}':>9}" for p in (0.0, *_THRESHOLDS))
+    of = "kernel" if len(judged) == 1 else f"{len(judged)} kernels"
+    yield f"{f'fast_p over eager, of {of} judged':40}{thresholds}"
+    # What our own checks hold against a kernel is no speed of its.
+    timings = [None if each.findings else each.timing for each in judged]
+    estimates = [t.speedup if t else None for t in timings]
+    # The verdict asks for a margin besides: equal kernels differ a little too.
+    clearly = [t.speedup_low if t and t.verdict is Verdict.FASTER else None for t in timings]
+    for name, speedups in (("by the estimate", estimates), ("clearly, by the interval", clearly)):
+        shares = [correct / len(judged), *(fast_p(speedups, p) for p in _THRESHOLDS)]
+        yield f"  {name:38}" + "".join(f"{share:9.3f}" for share in shares)
+    if untimed := correct - sum(timing is not None for timing in timings):
+        yield f"{untimed} correct without a time: counted at p = 0 alone"

@@ -46,7 +46,5 @@ def write_kernelbench(runs: Sequence[Path], output: Path) -> tuple[list[Path], l
         with disk_errors_told(folder):
             folder.mkdir(parents=True, exist_ok=True)
         results = EvalResults(folder / NAME, [name.level for name, _, _ in entries])
-        for name, problem, turn in entries:
-            results.add(name, problem, turn.evaluation)
-        files += results.write()
+        files += results.write((name, problem, turn.evaluation) for name, problem, turn in entries)
     return files, notes

@@ -109,8 +109,8 @@ def test_an_interrupted_folder_goes_on_and_ends_with_its_claims(folder: Path) ->
         "correct",
     ]
     page = (folder / "adjudication.md").read_text()
-    assert "| 1 | 3 | 1 |" in page and "| 250x |" in page and "| wrong_values" in page
-    assert f"* {kernel(1, 1, 2)}: correct by KernelBench" in page
+    assert "1 below the claim, 1 refused" in page and "| 250x |" in page
+    assert f"    {kernel(1, 1, 2)}: correct by KernelBench" in page
 
 
 def test_what_cannot_be_asked_is_said_before_anything_is_judged(folder: Path) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from evaluator.batch.folder_summary import FolderSummary
+from evaluator.batch.verdict_lines import folder_lines
 from evaluator.errors import DeviceError
 from evaluator.evaluation import Evaluation, Status, Verdict
 from tests.evaluator.made_evaluations import correct
 
 
 def test_shares_by_the_estimate_and_by_the_interval() -> None:
-    summary = FolderSummary()
     outcomes = [
         correct(3.0, low=2.5),
         correct(2.1, low=1.6),
@@ -21,9 +20,7 @@ def test_shares_by_the_estimate_and_by_the_interval() -> None:
         Evaluation(status=Status.TIMEOUT, reason="call_timeout"),
         DeviceError("it fell off the bus"),
     ]
-    for outcome in outcomes:
-        summary.add(outcome)
-    first, head, estimate, clearly, untimed = summary.lines()
+    first, head, estimate, clearly, untimed = folder_lines(outcomes)
     assert first == "6 of 9 kernels are correct; 1 cannot be judged"
     assert "of 8 kernels judged" in head
     assert estimate.split()[-4:] == ["0.750", "0.500", "0.375", "0.250"]
@@ -32,6 +29,5 @@ def test_shares_by_the_estimate_and_by_the_interval() -> None:
 
 
 def test_where_nothing_could_be_judged() -> None:
-    summary = FolderSummary()
-    summary.add(DeviceError("it fell off the bus"))
-    assert list(summary.lines()) == ["0 of 1 kernels are correct; 1 cannot be judged"]
+    outcome = DeviceError("it fell off the bus")
+    assert list(folder_lines([outcome])) == ["0 of 1 kernels are correct; 1 cannot be judged"]
