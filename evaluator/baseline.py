@@ -50,12 +50,6 @@ BASELINES: dict[BaselineName, Baseline] = {
 }
 
 
-_FLAGS = {
-    Precision.FP32: "fp32, TF32 off",
-    Precision.TF32: "fp32, TF32 on",
-}
-
-
 def flags_words(name: BaselineName, settings: Settings) -> str:
     """The arithmetic that a baseline is allowed on a GPU: what it is worth depends on that."""
     if settings.device == "cpu":
@@ -65,7 +59,8 @@ def flags_words(name: BaselineName, settings: Settings) -> str:
     rules = RULES[settings.protocol]
     if BASELINES[name].default_flags or rules.pytorch_flags:
         return "PyTorch's default flags: TF32 in convolutions"
-    return _FLAGS[Precision.TF32 if rules.allows_tf32 else settings.precision]
+    tf32 = rules.allows_tf32 or settings.precision is Precision.TF32
+    return f"fp32, TF32 {'on' if tf32 else 'off'}"
 
 
 def baselines_on(device: str, names: Iterable[str]) -> tuple[BaselineName, ...]:

@@ -45,7 +45,9 @@ def options_of(model: type[BaseModel]) -> dict[str, CommandOption]:
         name: option
         for of_class in model.__mro__
         for name in inspect.get_annotations(of_class)
-        if (option := _option(model.model_fields.get(name))) is not None
+        if name in model.model_fields
+        for option in model.model_fields[name].metadata
+        if isinstance(option, CommandOption)
     }
 
 
@@ -117,11 +119,6 @@ def arguments_of(settings: BaseModel, model: type[BaseModel]) -> Iterator[str]:
             if not (isinstance(usual, tuple) and each in usual):
                 yield option_name(model, name)
                 yield f"{each:g}" if isinstance(each, float) else str(each)
-
-
-def _option(field: FieldInfo | None) -> CommandOption | None:
-    found = [each for each in field.metadata if isinstance(each, CommandOption)] if field else []
-    return found[0] if found else None
 
 
 def _parameter(model: type[BaseModel], name: str, option: CommandOption) -> inspect.Parameter:

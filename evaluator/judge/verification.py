@@ -169,7 +169,7 @@ class Verification:
     ) -> OutputVerdict:
         """The verdict by the rule."""
         exact = None
-        if context.rules.tolerances is None:
+        if context.rules.fp32_tolerance is None:
             with context.memory.measured_verification():
                 found = context.exact(draw)
             exact, self.source = found.outputs, found.source

@@ -14,8 +14,7 @@ from functools import partial
 from evaluator.batch.parallel_judging import Evaluates
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import EvaluationRequest
-from evaluator.serve.batch_request import one_line
-from evaluator.serve.waiting_line import Batch, Ticket, WaitingLine
+from evaluator.serve.batch import Batch, Ticket, WaitingLine, one_line
 
 _FIRST_GUESS_S = 5.0
 """What a candidate takes, until one was judged."""
@@ -81,15 +80,15 @@ class Dispatch:
         """Take nothing more, answer those that wait with an error, and let those under way finish.
         Returns whether they did within `limit_s`; those that did not are answered as well."""
         self.stopping = True
-        for ticket in self._line.clear():
-            ticket.batch.answers.put_nowait(ticket.failure(STOPPED))
+        while (ticket := self._line.take()) is not None:
+            ticket.batch.answers.put_nowait(ticket.line(STOPPED))
         if not self._under_way:
             self._pool.shutdown()
             return True
         _, late = await asyncio.wait(list(self._under_way), timeout=limit_s)
         for answer in late:
-            ticket = self._under_way[answer]
-            ticket.batch.answers.put_nowait(ticket.failure(STOPPED))
+            begun = self._under_way[answer]
+            begun.batch.answers.put_nowait(begun.line(STOPPED))
         self._pool.shutdown(wait=not late)
         return not late
 
@@ -112,14 +111,14 @@ class Dispatch:
     def _answer(self, ticket: Ticket) -> tuple[bool, bytes]:
         """Whether it is a verdict, and the line. Runs in a thread."""
         try:
-            return True, ticket.verdict(self._executor.evaluate(ticket.request))
+            return True, ticket.line(self._executor.evaluate(ticket.request))
         except InfrastructureError as error:
             text = one_line(f"{type(error).__name__}: {error}")
             _record(f"a candidate for {ticket.request.problem_id}: {text}\n")
         except Exception as error:  # noqa: BLE001 - the boundary of a request, which records
             text = f"{type(error).__name__} in the server, which has recorded it"
             _record(traceback.format_exc())
-        return False, ticket.failure(text)
+        return False, ticket.line(text)
 
 
 def _record(text: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -45,7 +46,7 @@ class RewardClient:
 
     def health(self) -> dict[str, Any]:
         connection, response = self._asked("GET", "/health", None)
-        with connection:
+        with closing(connection):
             found: dict[str, Any] = json.loads(response.read())
             return found
 
@@ -61,7 +62,7 @@ class RewardClient:
         body = json.dumps({"candidates": wanted, "client": client}).encode()
         connection, response = self._asked("POST", "/evaluations", body)
         left = len(candidates)
-        with connection:
+        with closing(connection):
             try:
                 for line in response:
                     answer = json.loads(line)
@@ -74,8 +75,8 @@ class RewardClient:
 
     def _asked(
         self, method: str, path: str, body: bytes | None
-    ) -> tuple[_Connection, http.client.HTTPResponse]:
-        connection = _Connection(self._place, timeout=self._timeout_s)
+    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        connection = http.client.HTTPConnection(self._place, timeout=self._timeout_s)
         try:
             connection.request(method, path, body, self._headers)
             response = connection.getresponse()
@@ -88,11 +89,3 @@ class RewardClient:
         connection.close()
         after = response.headers.get("Retry-After")
         raise RefusedError(response.status, text, None if after is None else int(after))
-
-
-class _Connection(http.client.HTTPConnection):
-    def __enter__(self) -> _Connection:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -15,9 +15,8 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from evaluator.evaluation import EvaluationRequest
-from evaluator.serve.batch_request import BatchRequest, MalformedError, one_line, read_batch
+from evaluator.serve.batch import Batch, BatchRequest, MalformedError, one_line, read_batch
 from evaluator.serve.dispatch import Dispatch, FullError, StoppingError
-from evaluator.serve.waiting_line import Batch
 from problems.errors import UsageError
 
 HOST = "127.0.0.1"

@@ -46,7 +46,7 @@ def is_fit(
             kind not in _HARSH
             or is_random
             or reference.changes_inputs
-            or RULES[settings.protocol].tolerances is not None
+            or RULES[settings.protocol].fp32_tolerance is not None
         ):
             return True
         return _survives_rounding(reference, seed, exact, settings.precision, accumulation)

@@ -12,8 +12,8 @@ import pytest
 
 from evaluator.errors import JudgeDiedError
 from evaluator.evaluation import BuildReport, Evaluation, EvaluationRequest, Status
+from evaluator.serve.batch import Batch
 from evaluator.serve.dispatch import STOPPED, Dispatch, StoppingError
-from evaluator.serve.waiting_line import Batch
 from tests.evaluator.made_requests import evaluation_request
 
 

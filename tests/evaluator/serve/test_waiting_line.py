@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.serve.waiting_line import Batch, Ticket, WaitingLine
+from evaluator.serve.batch import Batch, Ticket, WaitingLine
 from tests.evaluator.made_requests import evaluation_request
 
 REQUEST = evaluation_request()

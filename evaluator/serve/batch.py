@@ -1,0 +1,117 @@
+"""Candidates that a client posts in one request, and how they wait for a judge."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import Field, ValidationError
+
+from evaluator.evaluation import Evaluation, EvaluationRequest
+from evaluator.record import Record
+
+_MOST_NAME = 200
+"""Characters of a name. A misspelt one is compared with all that there are."""
+_MOST_WORDS = 300
+
+
+class MalformedError(Exception):
+    """A client sent what is no request; its text is one line that says where and why."""
+
+
+class CandidateRequest(Record):
+    problem: Annotated[str, Field(max_length=_MOST_NAME)]
+    """An id or alias of the suite, never a file."""
+    source: str
+
+
+class BatchRequest(Record):
+    candidates: Annotated[tuple[CandidateRequest, ...], Field(min_length=1)]
+    client: Annotated[str, Field(max_length=_MOST_NAME)] = ""
+    """Batches of one name share that client's turns. Empty: a client of its own."""
+
+
+def read_batch(body: bytes) -> BatchRequest:
+    """Raises `MalformedError` for what is no JSON, or has other fields or types."""
+    try:
+        return BatchRequest.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise MalformedError(one_line(f"{where}: {first['msg']}" if where else first["msg"])) from (
+            None
+        )
+
+
+def one_line(text: str) -> str:
+    """`text` without line breaks and control characters, and not endless."""
+    words = " ".join(text.split())[:_MOST_WORDS]
+    return "".join(each if each.isprintable() else "?" for each in words)
+
+
+@dataclass(eq=False)
+class Batch:
+    """Candidates of one request over HTTP, and the lines that answer them as they come."""
+
+    client: str = ""
+    answers: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
+    """Lines of JSON. Each ticket of the batch leads to one, unless the batch was dropped."""
+
+    @property
+    def owner(self) -> object:
+        return self.client or self
+
+
+@dataclass(frozen=True, eq=False)
+class Ticket:
+    batch: Batch
+    index: int
+    """In the batch."""
+    request: EvaluationRequest
+
+    def line(self, outcome: Evaluation | str) -> bytes:
+        """What answers it: the verdict, or one line on what failed on our side."""
+        answer = (
+            {"error": one_line(outcome)}
+            if isinstance(outcome, str)
+            else {"evaluation": outcome.model_dump(mode="json", by_alias=True)}
+        )
+        return json.dumps({"index": self.index} | answer).encode() + b"\n"
+
+
+class WaitingLine:
+    """First come, first served within a client; between clients one candidate each in turn.
+
+    A new client comes last in the round, so it waits for at most one candidate of each
+    other client. Not safe for several threads.
+    """
+
+    def __init__(self) -> None:
+        self._clients: OrderedDict[object, deque[Ticket]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._clients.values()))
+
+    def add(self, tickets: Sequence[Ticket]) -> None:
+        for ticket in tickets:
+            self._clients.setdefault(ticket.batch.owner, deque()).append(ticket)
+
+    def take(self) -> Ticket | None:
+        if not self._clients:
+            return None
+        owner, tickets = self._clients.popitem(last=False)
+        ticket = tickets.popleft()
+        if tickets:
+            self._clients[owner] = tickets
+        return ticket
+
+    def drop(self, batch: Batch) -> None:
+        kept = deque(each for each in self._clients.get(batch.owner, ()) if each.batch is not batch)
+        if kept:
+            self._clients[batch.owner] = kept
+        else:
+            self._clients.pop(batch.owner, None)
