@@ -230,9 +230,7 @@ class Evaluation(Record):
     schema_: int = Field(default=SCHEMA, alias="schema")
     status: Status
     reason: Reason | Literal[""] = ""
-    """A stable code in snake_case, empty only for `correct`: `compile_failed`, `import_failed`,
-    `no_model_new`, `forward_raised`, `segfault`, `call_timeout`, `wrong_values`, `wrong_shape`,
-    `input_modified`, `below_floor`, ..."""
+    """Empty only for `correct`."""
     message: str = ""
     """For a person, one to a few lines."""
     detail: str = ""
@@ -260,9 +258,7 @@ class Evaluation(Record):
     """What a reader should know: fp64 made in slices, timing not possible, fallback noticed."""
     seconds: Seconds = Seconds()
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", use_attribute_docstrings=True, populate_by_name=True
-    )
+    model_config = ConfigDict(populate_by_name=True)
 
     @property
     def is_lasting(self) -> bool:

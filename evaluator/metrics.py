@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 
@@ -15,15 +14,6 @@ def fast_p(speedups: Sequence[float | None], p: float) -> float:
     if not speedups:
         raise ValueError("fast_p of no problems")
     return sum(s is not None and s > p for s in speedups) / len(speedups)
-
-
-def geometric_mean(values: Sequence[float]) -> float:
-    """exp of the mean logarithm of positive values: the mean that ratios have."""
-    if not values:
-        raise ValueError("geometric mean of nothing")
-    if min(values) <= 0:
-        raise ValueError("geometric mean of a value that is not positive")
-    return math.exp(math.fsum(math.log(v) for v in values) / len(values))
 
 
 def sol_score(latency_us: float, baseline_us: float, bound_us: float) -> float:

@@ -17,7 +17,6 @@ class Pattern(StrEnum):
     check: str
 
     def __new__(cls, code: str, look: str, check: str) -> Self:
-        """A member whose value is `code`."""
         member = str.__new__(cls, code)
         member._value_ = code
         member.look, member.check = look, check

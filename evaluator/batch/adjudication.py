@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from statistics import geometric_mean
 
 from pydantic import computed_field
 
 from evaluator.batch.claim import Claim
 from evaluator.evaluation import BaselineTiming, Evaluation, Status
-from evaluator.metrics import geometric_mean
 from evaluator.record import Record
 from evaluator.settings import BaselineName, Precision
 

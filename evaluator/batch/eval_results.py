@@ -11,7 +11,6 @@ import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TypedDict
 
 from evaluator.batch.kernel_name import KernelName
 from evaluator.evaluation import Evaluation, Status
@@ -25,18 +24,6 @@ _NOT_LOADED = {
     *("build_timeout", "too_many_builds"),
 }
 """Reasons that KernelBench counts as not compiled, beside a failed build."""
-
-
-class Entry(TypedDict):
-    """One kernel's verdict, by the names that KernelBench's analysis reads."""
-
-    sample_id: int
-    compiled: bool
-    correctness: bool
-    metadata: dict[str, object]
-    runtime: float
-    """In ms; -1 where there is none."""
-    runtime_stats: dict[str, float]
 
 
 class EvalResults:
@@ -61,7 +48,9 @@ class EvalResults:
         self, outcomes: Iterable[tuple[KernelName, str, Evaluation | Exception]]
     ) -> list[Path]:
         """Write over earlier files of this program; a problem's id is second. Returns the paths."""
-        entries: dict[int, dict[str, list[Entry]]] = {level: {} for level in self._paths}
+        entries: dict[int, dict[str, list[dict[str, object]]]] = {
+            level: {} for level in self._paths
+        }
         for name, problem_id, outcome in outcomes:
             samples = entries[name.level].setdefault(str(name.number), [])
             samples.append(_entry(name.sample, problem_id, outcome))
@@ -77,9 +66,9 @@ def refuse_unwritable(file: Path) -> None:
         raise UsageError(f"{file} can't be written; choose another place with --results")
 
 
-def _entry(sample: int, problem_id: str, outcome: Evaluation | Exception) -> Entry:
+def _entry(sample: int, problem_id: str, outcome: Evaluation | Exception) -> dict[str, object]:
     metadata: dict[str, object] = {"judge": _JUDGE, "problem": problem_id}
-    entry: Entry = {
+    entry: dict[str, object] = {
         "sample_id": sample,
         "compiled": False,
         "correctness": False,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Self
 
 from evaluator.evaluation import Backend, Evaluation, EvaluationRequest, ProblemRequest
 from evaluator.executor.builders import Builders, builders_for
@@ -13,7 +12,7 @@ from evaluator.ipc.service import Service
 from problems.cache_folder import cache_folder
 
 
-class LocalExecutor:
+class LocalExecutor(AbstractContextManager["LocalExecutor"]):
     """Implements `Executor` with one judge for each device, started when it is first asked, or by
     `prepare`.
 
@@ -98,9 +97,6 @@ class LocalExecutor:
         for slot in self._slots:
             slot.judge.close()
         self._builders.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -101,12 +101,6 @@ def driver_call(name: str, *arguments: object) -> None:
         raise DeviceError(f"{name}: {(text.value or b'unknown').decode()} ({code})")
 
 
-def _properties(ordinal: int) -> _Properties:
-    return _Properties(
-        type=_PINNED, handle_types=_POSIX_FD, location=_Location(type=_DEVICE, id=ordinal)
-    )
-
-
 @dataclass
 class DeviceMapping:
     address: int
@@ -117,8 +111,7 @@ class DeviceMapping:
         """A uint8 torch tensor over the whole mapping; shape [size], no copy."""
         import torch
 
-        interface = _Interface(self.address, self.size)
-        return torch.as_tensor(interface, device=device)
+        return torch.as_tensor(_Interface(self.address, self.size), device=device)
 
     def unmap(self) -> None:
         """Take the mapping away; tensors over it must be gone."""
@@ -144,7 +137,9 @@ def create(ordinal: int, size: int) -> tuple[DeviceMapping, int]:
     The calling thread must have the device's primary context current (torch initialised).
     Raises `DeviceError`.
     """
-    properties = _properties(ordinal)
+    properties = _Properties(
+        type=_PINNED, handle_types=_POSIX_FD, location=_Location(type=_DEVICE, id=ordinal)
+    )
     granularity = ctypes.c_size_t()
     driver_call(
         "cuMemGetAllocationGranularity", ctypes.byref(granularity), ctypes.byref(properties), 0

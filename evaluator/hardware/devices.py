@@ -19,8 +19,7 @@ from evaluator.hardware.published import (
     REGISTERS_PER_SM,
     SHARED_MEMORY,
     THREADS_PER_SM,
-    DevicePeaks,
-    find,
+    published,
 )
 from problems.errors import UsageError
 
@@ -134,7 +133,7 @@ def _gpu(nvml: ModuleType, handle: object) -> DeviceInfo:
     name = _text(nvml.nvmlDeviceGetName(handle))
     major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)
     capability = (int(major), int(minor))
-    product = find(name)
+    product = published(name)
     sms = 0
     with contextlib.suppress(nvml.NVMLError):
         sms = int(nvml.nvmlDeviceGetNumGpuCores(handle)) // CORES_PER_SM.get(capability, 128)
@@ -147,12 +146,6 @@ def _gpu(nvml: ModuleType, handle: object) -> DeviceInfo:
         l2_bytes=product.l2_bytes if product else 0,
         uuid=_text(nvml.nvmlDeviceGetUUID(handle)),
     )
-
-
-def peaks(name: str) -> DevicePeaks | None:
-    """Published peaks of a device by its name; None for CPUs and products not in the table."""
-    product = find(name)
-    return product.peaks if product else None
 
 
 def cache_bytes(device: str) -> int:
@@ -177,7 +170,7 @@ def hardware_lines(name: str) -> list[str]:
 
 
 _ASKED_FOR = {"float32": "fp32", "tfloat32": "TF32", "float16": "fp16", "bfloat16": "bf16"}
-"""Arithmetic that a task may ask for, by the names of `peaks`."""
+"""Arithmetic that a task may ask for, by the names of `Published`."""
 
 
 def _cpu_lines(info: DeviceInfo) -> list[str]:
@@ -204,12 +197,12 @@ def _gpu_lines(info: DeviceInfo) -> list[str]:
         f"memory: {info.memory_bytes / 1e9:.0f} GB"
         + (f", L2 {_size(info.l2_bytes)}" if info.l2_bytes else ""),
     ]
-    found = peaks(info.name)
+    found = published(info.name)
     if found is not None:
         rates = ", ".join(
-            f"{name} {found.flops[kind] / 1e12:g}"
+            f"{name} {found.tflops[kind]:g}"
             for kind, name in _ASKED_FOR.items()
-            if kind in found.flops
+            if kind in found.tflops
         )
         bandwidth = f"{found.bandwidth_bytes_s / 1e9:.0f} GB/s"
         lines.append(f"peak: {bandwidth}; dense TFLOP/s: {rates}")

@@ -14,13 +14,6 @@ MIB = 1024**2
 
 
 @dataclass(frozen=True)
-class DevicePeaks:
-    bandwidth_bytes_s: float
-    flops: dict[str, float]
-    """Operations a second by arithmetic: float64, float32, tfloat32, float16, bfloat16, float8."""
-
-
-@dataclass(frozen=True)
 class Published:
     name: str
     pattern: str
@@ -30,10 +23,9 @@ class Published:
     tflops: dict[str, float]
 
     @property
-    def peaks(self) -> DevicePeaks:
-        return DevicePeaks(
-            self.bandwidth_bytes_s, {kind: rate * 1e12 for kind, rate in self.tflops.items()}
-        )
+    def flops(self) -> dict[str, float]:
+        """Operations a second by arithmetic: float64, float32, tfloat32, float16, ..."""
+        return {kind: rate * 1e12 for kind, rate in self.tflops.items()}
 
 
 SHARED_MEMORY: dict[tuple[int, int], tuple[int, int]] = {
@@ -132,7 +124,8 @@ TABLE: tuple[Published, ...] = (
 )  # fmt: skip
 
 
-def find(name: str) -> Published | None:
+def published(name: str) -> Published | None:
+    """None for CPUs and products that are not in the table."""
     spaced = re.sub(r"[-_]+", " ", name)
     for product in TABLE:
         if re.search(product.pattern, spaced, re.IGNORECASE):

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.metrics import fast_p, geometric_mean, sol_score
+from evaluator.metrics import fast_p, sol_score
 
 times = st.floats(min_value=1e-3, max_value=1e9)
 
@@ -15,15 +15,6 @@ def test_fast_p_is_strict_and_counts_failures():
 def test_fast_p_of_nothing_is_refused():
     with pytest.raises(ValueError, match="no problems"):
         fast_p([], 1.0)
-
-
-def test_geometric_mean():
-    assert geometric_mean([1.0, 4.0]) == pytest.approx(2.0)
-    assert geometric_mean([0.5, 2.0]) == pytest.approx(1.0)
-    with pytest.raises(ValueError, match="not positive"):
-        geometric_mean([1.0, 0.0])
-    with pytest.raises(ValueError, match="nothing"):
-        geometric_mean([])
 
 
 @given(times, times, times)

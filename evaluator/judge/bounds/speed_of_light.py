@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evaluator.evaluation import Rates
-from evaluator.hardware.published import DevicePeaks
+from evaluator.hardware.published import Published
 from evaluator.judge.bounds.ceilings import Ceilings
 from evaluator.judge.bounds.work import Work
 
@@ -35,7 +35,7 @@ class Bounds:
 
 def bounds(
     work: Work,
-    peaks: DevicePeaks | None,
+    peaks: Published | None,
     ceilings: Ceilings | None = None,
     cache_bytes: int = 0,
 ) -> Bounds:
@@ -54,9 +54,9 @@ def bounds(
     bytes_us = _bytes_us(work, peaks, ceilings)
     if bytes_us is None:
         return Bounds(floor_us, None)
-    published = peaks.flops if peaks is not None else {}
+    at_peak = peaks.flops if peaks is not None else {}
     measured = ceilings.flops if ceilings is not None else {}
-    rates = {kind: MARGIN * rate for kind, rate in measured.items()} | published
+    rates = {kind: MARGIN * rate for kind, rate in measured.items()} | at_peak
     empty_us = ceilings.empty_call_us if ceilings is not None else 0.0
     bound_us = max(bytes_us, _operations_us(work, rates), empty_us)
     source: Rates = "measured" if peaks is None else "published"
@@ -67,7 +67,7 @@ def bounds(
     return Bounds(floor_us, bound_us, bytes_us, source, attainable_us)
 
 
-def _bytes_us(work: Work, peaks: DevicePeaks | None, ceilings: Ceilings | None) -> float | None:
+def _bytes_us(work: Work, peaks: Published | None, ceilings: Ceilings | None) -> float | None:
     if peaks is not None:
         return work.bytes_soft / peaks.bandwidth_bytes_s * 1e6
     if ceilings is not None:

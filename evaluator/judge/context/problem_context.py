@@ -10,7 +10,8 @@ from typing import Any, Unpack
 import torch
 
 from evaluator.evaluation import ProblemRequest
-from evaluator.hardware.devices import cache_bytes, describe, peaks
+from evaluator.hardware.devices import cache_bytes, describe
+from evaluator.hardware.published import published
 from evaluator.judge.bounds.ceilings import measure_ceilings
 from evaluator.judge.bounds.speed_of_light import bounds
 from evaluator.judge.context.baselines import Baselines
@@ -53,7 +54,7 @@ class ProblemContext:
             self.workers.settle()
             self.bounds = bounds(
                 self.work,
-                peaks(describe(str(device)).name),
+                published(describe(str(device)).name),
                 measure_ceilings(str(device), self.workers.threads),
                 cache_bytes(str(device)),
             )

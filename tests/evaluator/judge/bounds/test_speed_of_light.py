@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from evaluator.hardware.published import DevicePeaks
+from evaluator.hardware.published import Published
 from evaluator.judge.bounds import ceilings
 from evaluator.judge.bounds.ceilings import Ceilings, measure_ceilings
 from evaluator.judge.bounds.speed_of_light import bounds
@@ -247,7 +247,7 @@ def test_several_outputs_and_views():
     assert work(lambda x: {"a": [x + 1]}, X).bytes_written_hard == ALL
 
 
-PEAKS = DevicePeaks(1e12, {"float32": 1e13})
+PEAKS = Published("", "", 0, 1e12, {"float32": 10})
 LARGE = Work(
     bytes_soft=3_000_000,
     bytes_read_hard=1_050_000,
@@ -279,7 +279,7 @@ def test_a_rate_is_the_published_one_and_what_is_attainable_was_measured():
     found = bounds(products, PEAKS, measured)
     assert found.bound_us == pytest.approx(1e15 / 1e13 + 1e15 / 4.08e13)
     assert found.attainable_us == pytest.approx(1e15 / 0.5e13 + 1e15 / 4e13)
-    copies = bounds(LARGE, DevicePeaks(1e12, {}), Ceilings(0.5e12, 0.25e12, {}, 0.1))
+    copies = bounds(LARGE, Published("", "", 0, 1e12, {}), Ceilings(0.5e12, 0.25e12, {}, 0.1))
     assert (copies.bytes_us, copies.attainable_us) == pytest.approx((3.0, 2.0 + 8.0))
     assert bounds(LARGE, PEAKS).attainable_us is None
 
@@ -325,7 +325,8 @@ def test_ceilings_are_measured_once_and_kept(monkeypatch, tmp_path):
     ids=["elementwise", "product"],
 )
 def test_libraries_come_near_the_bound_and_do_not_beat_it(function, shapes, least_share):
-    from evaluator.hardware.devices import cache_bytes, peaks
+    from evaluator.hardware.devices import cache_bytes
+    from evaluator.hardware.published import published
 
     inputs = [torch.rand(shape, device="cuda") for shape in shapes]
     function(*inputs)
@@ -339,7 +340,7 @@ def test_libraries_come_near_the_bound_and_do_not_beat_it(function, shapes, leas
         times_us.append(start.elapsed_time(stop) * 1e3)
     found = bounds(
         work(function, *inputs),
-        peaks(torch.cuda.get_device_name()),
+        published(torch.cuda.get_device_name()),
         measure_ceilings("cuda:0"),
         cache_bytes("cuda:0"),
     )
