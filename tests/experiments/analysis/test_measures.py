@@ -1,9 +1,9 @@
 import math
 from pathlib import Path
+from statistics import geometric_mean
 
 import pytest
 
-from evaluator.metrics import geometric_mean
 from experiments.analysis.measures import MEASURES, Measure
 from experiments.analysis.outcomes import Outcomes, outcomes
 from experiments.analysis.statistics import Estimate, Resamples
