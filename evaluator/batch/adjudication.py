@@ -182,19 +182,18 @@ class Adjudication:
         yield ""
         yield from ("```", *self.lines(), "```", "")
         names = [name for name in BaselineName if any(name in row.rivals for row in self.rows)]
-        yield from _table(
-            ("kernel", "claimed", *(f"over {name}" for name in names), "verdict", "KernelBench"),
-            [
-                (
-                    row.kernel,
-                    f"{row.claim.speedup:g}x" if row.claim else "",
-                    *(_interval(row.rivals.get(name)) for name in names),
-                    _verdict(row),
-                    row.kernelbench,
-                )
-                for row in self.rows
-            ],
+        yield _table_row(
+            "kernel", "claimed", *(f"over {n}" for n in names), "verdict", "KernelBench"
         )
+        yield "|" + "---|" * (len(names) + 4)
+        for row in self.rows:
+            yield _table_row(
+                row.kernel,
+                f"{row.claim.speedup:g}x" if row.claim else "",
+                *(_interval(row.rivals.get(name)) for name in names),
+                _verdict(row),
+                row.kernelbench,
+            )
 
     def _rival(self, name: BaselineName) -> str:
         """What a speedup is over, with its flags, so that a reader knows whether it is theirs."""
@@ -218,8 +217,5 @@ def _verdict(row: JudgedClaim) -> str:
     return findings or (rival.verdict if rival else "correct, no time")
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield "| " + " | ".join(head) + " |"
-    yield "|" + "---|" * len(head)
-    for row in rows:
-        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+def _table_row(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

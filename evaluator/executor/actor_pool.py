@@ -95,7 +95,7 @@ class ActorPool:
         ray.kill(judge.actor)
 
     def _lend(self, tried: Collection[Judge]) -> Judge:
-        alone_since = None
+        last_seen = time.monotonic()
         with self._change:
             while True:
                 free = [judge for judge in self._ready if judge.candidates < judge.width]
@@ -104,10 +104,8 @@ class ActorPool:
                     judge.candidates += 1
                     return judge
                 if self._ready:
-                    alone_since = None
-                elif alone_since is None:
-                    alone_since = time.monotonic()
-                elif time.monotonic() - alone_since > PATIENCE_S:
+                    last_seen = time.monotonic()
+                elif time.monotonic() - last_seen > PATIENCE_S:
                     raise ClusterError(
                         f"no judge is left in the Ray cluster, and none came up in {PATIENCE_S:g} s"
                     )
