@@ -61,7 +61,7 @@ def test_products_by_the_names_that_are_in_use(said, meant):
 
 
 @pytest.mark.parametrize("said", ["AMD EPYC", "NVIDIA L40", "NVIDIA GeForce GTX 1080", ""])
-def test_what_is_not_in_the_table_has_no_published(said):
+def test_what_is_not_in_the_table_has_no_peaks(said):
     assert published(said) is None
 
 
