@@ -35,9 +35,7 @@ def serve(app: typer.Typer, program: str, arguments: list[str] | None = None) ->
         return INTERRUPTED
     except typer.TyperException as error:
         return _refuse(f"{error.format_message()} (--help lists the options)")
-    except UsageError as error:
-        return _refuse(str(error))
-    except InfrastructureError as error:
+    except (UsageError, InfrastructureError) as error:
         return _refuse(str(error) or type(error).__name__)
     except BrokenPipeError:
         # The reader of our output has gone (`| head`); nothing may be written at exit either.

@@ -95,8 +95,6 @@ def takes_options(model: type[BaseModel]) -> Callable[[Callable[..., None]], Cal
             command(given={name: v for name, v in given.items() if v not in (None, [])}, **values)
 
         parameters = [*added.values(), *own.values()]
-        # Arguments have no defaults.
-        parameters.sort(key=lambda each: each.default is not inspect.Parameter.empty)
         with_given.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         with_given.__annotations__ = {each.name: each.annotation for each in parameters}
         return with_given

@@ -108,10 +108,6 @@ def _cpu_caches() -> set[tuple[int, int, str]]:
     return caches
 
 
-def _text(value: str | bytes) -> str:
-    return value.decode() if isinstance(value, bytes) else value
-
-
 def list_gpus() -> list[DeviceInfo]:
     """The GPUs that CUDA would see, in its order; empty without a driver."""
     with nvml_library() as nvml:
@@ -130,7 +126,7 @@ def describe_gpu(index: int = 0) -> DeviceInfo:
 
 
 def _gpu(nvml: ModuleType, handle: object) -> DeviceInfo:
-    name = _text(nvml.nvmlDeviceGetName(handle))
+    name = nvml.nvmlDeviceGetName(handle)
     major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)
     capability = (int(major), int(minor))
     product = published(name)
@@ -144,7 +140,7 @@ def _gpu(nvml: ModuleType, handle: object) -> DeviceInfo:
         sms=sms,
         memory_bytes=int(nvml.nvmlDeviceGetMemoryInfo(handle).total),
         l2_bytes=product.l2_bytes if product else 0,
-        uuid=_text(nvml.nvmlDeviceGetUUID(handle)),
+        uuid=nvml.nvmlDeviceGetUUID(handle),
     )
 
 
