@@ -21,13 +21,9 @@ _NO_ERROR = re.compile(
     r"Options|Error: (?:No|Target|process|The)|Warning: (?!Race)|Saved host|Host Frame|Error "
     r"process"
 )
-# `at kernel(int*)+0x70 in file.cu:12`; older versions: `at 0x70 in file.cu:12:kernel(int*)`.
-# File and line are there only where the kernel was compiled with them.
+# `at kernel(int*)+0x70 in file.cu:12`, with file and line where the kernel was compiled with them.
 _AT = re.compile(
     r"\bat (?P<kernel>.+?)\+0x[0-9a-f]+(?: in (?P<file>[^:\s]+):(?P<line>\d+))?(?:\s|:|$)"
-)
-_AT_OLD = re.compile(
-    r"\bat 0x[0-9a-f]+ in (?:(?P<file>[^:\s()]+\.\w+):(?P<line>\d+):?)?(?P<kernel>[^\[\n]*)"
 )
 # Where the place is in a function that the kernel calls.
 _DEVICE_FRAME = re.compile(r"^Device Frame:\s*(?P<kernel>.+?)\+0x[0-9a-f]+")
@@ -127,18 +123,14 @@ def _lines(text: str) -> list[str]:
 
 def _place(block: list[str]) -> re.Match[str] | None:
     """The first line of a block that names a kernel."""
-    for line in block:
-        match = _AT_OLD.search(line) or _AT.search(line)
-        if match:
-            return match
-    return None
+    return next((match for line in block if (match := _AT.search(line))), None)
 
 
 def _kernels(place: re.Match[str] | None, block: list[str]) -> list[str]:
     """The function in which it happened, then its callers, without parameters."""
     found = [place["kernel"]] if place else []
     found += [match["kernel"] for line in block if (match := _DEVICE_FRAME.match(line))]
-    return list(dict.fromkeys(base_name(name) for name in found if name.strip()))
+    return list(dict.fromkeys(base_name(name) for name in found))
 
 
 def _tells(line: str) -> bool:

@@ -1,4 +1,4 @@
-"""Texts in the format that compute-sanitizer documents, older and newer."""
+"""Texts in the format that compute-sanitizer documents."""
 
 from __future__ import annotations
 
@@ -32,15 +32,6 @@ plain output of the program
 =========
 ========= ERROR SUMMARY: 2 errors
 """
-MEMCHECK_OLD = """\
-========= COMPUTE-SANITIZER
-========= Invalid __shared__ read of size 8 bytes
-=========     at 0x160 in memcheck.cu:39:void sums::reduce_kernel<float>(float const*, float*)
-=========     by thread (0,0,0) in block (0,0,0)
-=========     Address 0x87654320 is misaligned
-=========
-========= ERROR SUMMARY: 1 error
-"""
 LIBRARY = """\
 ========= Invalid __global__ read of size 16 bytes
 =========     at void at::native::vectorized_elementwise_kernel<(int)4>(int)+0x1f0
@@ -73,10 +64,6 @@ SYNCCHECK = """\
 =========     by thread (32,0,0) in block (0,0,0)
 =========
 ========= ERROR SUMMARY: 1 error
-"""
-NO_NAME = """\
-========= Error: Race reported between Write access at 0x460 in myapp.cu:41
-=========     and Read access at 0x7a0 in myapp.cu:51 [508 hazards]
 """
 IN_A_FUNCTION = """\
 ========= Invalid __global__ read of size 4 bytes
@@ -124,7 +111,6 @@ def test_a_kernels_own_assertion_is_told_once() -> None:
 @pytest.mark.parametrize(
     ("tool", "text", "place", "frames", "refuses"),
     [
-        (Tool.MEMCHECK, MEMCHECK_OLD, "memcheck.cu:39", ("sums::reduce_kernel",), True),
         # A library's kernel refuses nobody.
         (Tool.MEMCHECK, LIBRARY, "", ("at::native::vectorized_elementwise_kernel",), False),
         # A function that a kernel of its own calls is its own.
@@ -132,8 +118,6 @@ def test_a_kernels_own_assertion_is_told_once() -> None:
             *(Tool.MEMCHECK, IN_A_FUNCTION, "tile.cuh:1732"),
             *(("load_tile", "sums::reduce_kernel"), True),
         ),
-        # Without a name nobody is refused.
-        (Tool.RACECHECK, NO_NAME, "myapp.cu:41", (), False),
         # The others only tell.
         (Tool.INITCHECK, INITCHECK, "a.cu:7", ("scale_kernel",), False),
         (Tool.SYNCCHECK, SYNCCHECK, "a.cu:32", ("scale_kernel",), False),
