@@ -22,13 +22,6 @@ _LONGEST_WAIT_S = 600
 STOPPED = "the server is stopping and did not judge this candidate; send it again"
 
 
-class FullError(Exception):
-    def __init__(self, retry_after_s: int) -> None:
-        super().__init__(retry_after_s)
-        self.retry_after_s = retry_after_s
-        """When there may be room for it, a guess."""
-
-
 class StoppingError(Exception):
     """Nothing is taken any more."""
 
@@ -60,16 +53,18 @@ class Dispatch:
     def under_way(self) -> int:
         return len(self._under_way)
 
-    def admit(self, batch: Batch, requests: Sequence[EvaluationRequest]) -> None:
-        """Take all of them or none. Raises `FullError`, or `StoppingError`."""
+    def admit(self, batch: Batch, requests: Sequence[EvaluationRequest]) -> int | None:
+        """Take all of them (None), or none: then in how many seconds there may be room, a guess.
+        Raises `StoppingError`."""
         if self.stopping:
             raise StoppingError
         over = len(self._line) + len(requests) - self.room
         if over > 0:
             seconds = math.ceil(over * self._usual_s / self._width)
-            raise FullError(min(max(seconds, 1), _LONGEST_WAIT_S))
+            return min(max(seconds, 1), _LONGEST_WAIT_S)
         self._line.add([Ticket(batch, index, each) for index, each in enumerate(requests)])
         self._begin()
+        return None
 
     def drop(self, batch: Batch) -> None:
         """The client has gone: what has not begun never will. What is under way

@@ -16,7 +16,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from evaluator.evaluation import EvaluationRequest
 from evaluator.serve.batch import Batch, BatchRequest, MalformedError, one_line, read_batch
-from evaluator.serve.dispatch import Dispatch, FullError, StoppingError
+from evaluator.serve.dispatch import Dispatch, StoppingError
 from problems.errors import UsageError
 
 HOST = "127.0.0.1"
@@ -118,14 +118,14 @@ class RewardServer:
             return _refusal(400, str(error))
         batch = Batch(asked.client)
         try:
-            self.dispatch.admit(batch, requests)
+            retry_after_s = self.dispatch.admit(batch, requests)
         except StoppingError:
             return _refusal(503, "the server is stopping")
-        except FullError as error:
+        if retry_after_s is not None:
             return _refusal(
                 429,
                 f"{self.dispatch.waiting} candidates wait, at most {self.dispatch.room} may",
-                {"Retry-After": str(error.retry_after_s)},
+                {"Retry-After": str(retry_after_s)},
             )
         try:
             return await _stream(request, batch, len(requests))
