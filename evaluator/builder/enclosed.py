@@ -26,7 +26,6 @@ from evaluator.walls.kernel import (
 )
 from evaluator.walls.probe import JUDGE_OUT_OF_REACH, Probe, works
 
-_PROCESSES = 4096
 _HARMLESS = ("/proc/cpuinfo", "/proc/meminfo", "/proc/stat")
 
 
@@ -51,7 +50,7 @@ def main(order: dict[str, Any]) -> None:
         memory_bytes=order["memory_bytes"],
         cpu_seconds=order["cpu_seconds"],
         file_bytes=order["file_bytes"],
-        processes=_PROCESSES,
+        processes=limits.most_processes(own_uid=False),
     )
     layers.append("resource limits")
     readable = [*order["visible"], *(["/proc"] if order["namespaces"] else _HARMLESS)]

@@ -89,13 +89,6 @@ def test_no_answer_or_a_malformed_one_ends_it(service: Service, question: bytes,
     assert service.pid not in (None, pid)
 
 
-def test_a_process_that_was_killed_in_between_is_replaced_unseen(service: Service) -> None:
-    pid = int(service.ask(b"pid"))
-    os.kill(pid, signal.SIGKILL)
-    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-    assert int(service.ask(b"pid")) != pid
-
-
 def test_killed_while_it_is_asked(service: Service) -> None:
     pid = int(service.ask(b"pid"))
     killer = threading.Timer(0.5, os.kill, (pid, signal.SIGKILL))
