@@ -22,8 +22,6 @@ LOCKS = "KERNEL_REFINERY_LOCKS"
 """Where the locks are, for processes whose /tmp is missing, read-only or their own."""
 _FOLDER = "/tmp"
 """Not TMPDIR: two users, or two jobs of one, have different ones, and time on the same device."""
-_MOST_TURNS_S = 2.0
-"""Several times what a context takes on each GPU of a host."""
 
 
 def device_lock(device: str) -> AbstractContextManager[bool]:
@@ -42,15 +40,6 @@ def ncu_lock(device: DeviceInfo) -> AbstractContextManager[bool]:
     Others may be there that wait for a request, or profile on another device.
     """
     return host_lock(f"ncu-{_safe(device.uuid or device.name)}")
-
-
-def context_turn() -> AbstractContextManager[bool]:
-    """One judge of this host at a time makes a CUDA context.
-
-    The driver makes them one after the other, for all GPUs. In turns, one judge makes its context
-    while the others time. A judge that has waited for long goes ahead all the same.
-    """
-    return host_lock("context", most_s=_MOST_TURNS_S)
 
 
 def _file_name(device: str) -> str:

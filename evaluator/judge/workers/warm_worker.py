@@ -8,7 +8,6 @@ from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
 
 from evaluator.errors import InfrastructureError
-from evaluator.hardware.device_lock import context_turn
 from evaluator.ipc.failure import Failure
 from evaluator.ipc.wire import Kind, WireError
 from evaluator.judge.workers.process import START_TIMEOUT_S, WorkerProcess
@@ -58,8 +57,7 @@ class WarmWorker:
     def _make_context(self) -> None:
         if self.worker is None or self._has_context or self._device == "cpu":
             return
-        with context_turn():
-            self._has_context = self._is_warm(self.worker)
+        self._has_context = self._is_warm(self.worker)
         if not self._has_context:
             self.worker = None
 

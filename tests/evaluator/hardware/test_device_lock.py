@@ -1,4 +1,4 @@
-"""Whose turn it is on a device, and with a host's driver."""
+"""Whose turn it is on a device."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.errors import DeviceError
-from evaluator.hardware import device_lock
-from evaluator.hardware.device_lock import LOCKS, context_turn, host_lock, ncu_lock
+from evaluator.hardware.device_lock import LOCKS, host_lock, ncu_lock
 from evaluator.hardware.devices import DeviceInfo
 from evaluator.walls.environment import python_path
 
@@ -51,10 +50,9 @@ FIRST = DeviceInfo("NVIDIA H200", "cuda", uuid="GPU-1")
 SECOND = DeviceInfo("NVIDIA H200", "cuda", uuid="GPU-2")
 
 
-@pytest.mark.parametrize("lock", [partial(ncu_lock, FIRST), context_turn])
-def test_one_at_a_time(lock, inside) -> None:
-    with lock():
-        other = inside(lock)
+def test_one_at_a_time(inside) -> None:
+    with ncu_lock(FIRST):
+        other = inside(partial(ncu_lock, FIRST))
         assert not other.wait(0.3)
     assert other.wait(30.0)
 
@@ -64,10 +62,9 @@ def test_two_devices_are_profiled_at_a_time(inside) -> None:
         assert inside(partial(ncu_lock, SECOND)).wait(30.0)
 
 
-def test_nobody_waits_for_ever_for_a_turn_at_contexts(inside, monkeypatch) -> None:
-    monkeypatch.setattr(device_lock, "_MOST_TURNS_S", 0.1)
-    with context_turn():
-        assert inside(context_turn).wait(30.0)
+def test_what_only_spares_work_does_not_wait_for_ever(inside) -> None:
+    with host_lock("x"):
+        assert inside(partial(host_lock, "x", most_s=0.1)).wait(30.0)
 
 
 def test_a_lock_is_there_for_other_users_too(tmp_path: Path) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
-from evaluator.hardware.device_lock import _MOST_TURNS_S, context_turn
 from evaluator.hardware.devices import list_gpus
 from evaluator.hardware.nvml import hidden_device_files
 from evaluator.judge.workers.worker_limits import WorkerLimits
@@ -39,18 +37,13 @@ def test_on_a_gpu_it_has_its_context_before_its_candidate(started):
             assert taken.isolation == fresh.isolation
 
 
-def test_on_a_gpu_contexts_are_made_by_turns_and_not_before_they_are_asked_for(started):
+def test_on_a_gpu_no_context_is_made_before_it_is_asked_for(started):
     torch.cuda.init()
-    ready = threading.Event()
     empty, _ = torch.cuda.mem_get_info(0)
     started.pool.begin(GPU_LIMITS)
     waits = made(started)
     assert torch.cuda.mem_get_info(0)[0] == empty
-    with context_turn():
-        started.pool.prepare(GPU_LIMITS, then=ready.set)
-        # Several times what a context takes, and less than it waits for its turn.
-        assert not ready.wait(_MOST_TURNS_S / 2)
-    assert ready.wait(30.0)
+    started.pool.prepare(GPU_LIMITS)
     assert made(started) is waits
     assert torch.cuda.mem_get_info(0)[0] < empty - 64 * 2**20
 
