@@ -32,6 +32,9 @@ def test_it_reads_like_the_run_itself(run: Path, tmp_path: Path):
     )
     assert len(list(read_turns(tmp_path / "small"))) == 20
     assert not (tmp_path / "small" / "kernels").exists()
+    told = (tmp_path / "small" / "README.md").read_text()
+    assert "rule-based kernel writer, not a language model" in told
+    assert "5 problems, 20 turns" in told
 
 
 def test_it_is_smaller_and_says_what_was_cut(run: Path, tmp_path: Path):
@@ -70,20 +73,16 @@ def test_answers_that_were_kept_can_be_given_again(run: Path, tmp_path: Path):
     assert f"replay/{'small'}" in (tmp_path / "small" / "README.md").read_text()
 
 
-def test_no_path_of_this_machine_stays(run: Path, tmp_path: Path):
-    (run / "environment.json").write_text(f'{{"device": "a CPU", "cache": "{Path.home()}/x"}}')
+def test_no_path_of_this_machine_stays_and_the_commit_does(run: Path, tmp_path: Path):
+    environment = {"device": "a CPU", "cache": f"{Path.home()}/x", "commit": "0123456789ab+changes"}
+    (run / "environment.json").write_text(json.dumps(environment))
     make_compact(run, tmp_path / "small")
+    assert load_run(tmp_path / "small").facts.commit == "0123456789ab+changes"
     for file in (tmp_path / "small").rglob("*"):
         if file.is_file():
             text = file.read_text()
             assert str(tmp_path) not in text, file
             assert f"{Path.home()}/" not in text, file
-
-
-def test_the_commit_is_kept(run: Path, tmp_path: Path):
-    (run / "environment.json").write_text(json.dumps({"commit": "0123456789ab+changes"}))
-    make_compact(run, tmp_path / "small")
-    assert load_run(tmp_path / "small").facts.commit == "0123456789ab+changes"
 
 
 def test_where_a_relay_lay_is_cut_to_a_name(run: Path, tmp_path: Path):
@@ -107,13 +106,6 @@ def test_one_problem_can_be_kept_alone(run: Path, tmp_path: Path):
 def test_a_problem_that_the_run_lacks_is_refused(run: Path, tmp_path: Path):
     with pytest.raises(UsageError, match="nosuch"):
         make_compact(run, tmp_path / "small", problems=["nosuch"])
-
-
-def test_the_readme_says_who_wrote_the_kernels(run: Path, tmp_path: Path):
-    make_compact(run, tmp_path / "small")
-    told = (tmp_path / "small" / "README.md").read_text()
-    assert "rule-based kernel writer, not a language model" in told
-    assert "5 problems, 20 turns" in told
 
 
 def test_the_command_makes_it_once(run: Path, tmp_path: Path):

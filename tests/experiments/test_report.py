@@ -27,12 +27,6 @@ def test_every_problem_has_its_best_kernel_and_what_it_cost(tmp_path: Path):
     assert told.statuses == {"build_error": 3, "correct": 2, "incorrect": 1}
 
 
-def test_the_mean_over_the_solved_says_of_how_many(tmp_path: Path):
-    told = report(made_run(tmp_path / "run", {"p": [2.0], "q": [None]}))
-    assert told.figure("speedup_solved").problems == 1
-    assert told.figure("speedup_kept").problems == 2
-
-
 def test_a_run_without_a_kernel_has_no_mean_over_the_solved(tmp_path: Path):
     told = report(made_run(tmp_path / "run", {"p": [None], "q": [None]}))
     solved = told.figure("speedup_solved")
@@ -64,14 +58,6 @@ def test_an_unfinished_run_is_told_as_one(tmp_path: Path):
     told = command(MODULE, run).stdout
     assert "no turn yet of 1 problems (q)" in told
     assert "fewer than 4 calls on 1 problems" in told
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [(("nowhere",), "there is no folder nowhere"), ((), "--help")],
-)
-def test_bad_input_is_one_line(words: tuple[str, ...], reason: str):
-    assert reason in refused(MODULE, *words)
 
 
 def test_two_formats_at_once_are_refused(tmp_path: Path):

@@ -5,7 +5,6 @@ import pytest
 
 from agent.record.confirmation import confirmation_of
 from agent.record.run_files import RunFiles
-from evaluator.metrics import fast_p
 from experiments.analysis.outcomes import Outcomes, outcomes
 from experiments.analysis.run_facts import load_run
 from experiments.analysis.run_report import report_on
@@ -15,7 +14,6 @@ from tests.experiments.made_runs import (
     evaluation_of,
     made_run,
     made_turn,
-    random_results,
     write_run,
 )
 
@@ -32,26 +30,6 @@ def test_the_best_so_far_goes_with_its_own_interval(tmp_path: Path):
     assert found.kept.tolist() == [[1, 1.2, 1.2, 2.0, 2.0]]
 
 
-def test_a_slow_kernel_solves_but_one_keeps_eager(tmp_path: Path):
-    found = reached(tmp_path, {"a": [0.4, 0.5]})
-    assert found.best[:, -1].tolist() == [0.5]
-    assert found.kept[:, -1].tolist() == [1.0]
-    assert found.faster(0)[:, -1].all()
-    assert not found.faster(1)[:, -1].any()
-
-
-def test_faster_is_strict_and_clearly_faster_needs_the_whole_interval(tmp_path: Path):
-    found = reached(tmp_path, {"even": [1.0], "barely": [1.005], "well": [1.02]})
-    assert found.faster(1)[:, -1].tolist() == [False, True, True]
-    assert found.clearly_faster(1)[:, -1].tolist() == [False, False, True]
-
-
-def test_failures_are_never_dropped(tmp_path: Path):
-    found = reached(tmp_path, {"failed": [None, "wrong"], "solved": [1.5, 1.6]})
-    assert found.problems == ("failed", "solved")
-    assert found.faster(0)[:, -1].mean() == 0.5
-
-
 def test_calls_that_were_not_made_give_nothing_and_cost_nothing(tmp_path: Path):
     found = reached(tmp_path, {"short": [1.5], "long": [1.5, None, 2.0]})
     assert found.made.tolist() == [[True, False, False], [True, True, True]]
@@ -64,13 +42,6 @@ def test_a_correct_kernel_that_was_not_timed_is_correct_and_no_more(tmp_path: Pa
     found = outcomes(load_runs(write_run(tmp_path / "run", [turn(0, untimed)])))
     assert found.faster(0).all()
     assert not found.faster(0.5).any()
-
-
-@pytest.mark.parametrize("p", [0, 1, 1.5, 2])
-def test_fast_p_is_that_of_the_evaluator(tmp_path: Path, p: float):
-    found = reached(tmp_path, random_results(20, 3, gain=1.5, seed=2))
-    best = [float(value) or None for value in found.best[:, -1]]
-    assert found.faster(p)[:, -1].mean() == pytest.approx(fast_p(best, p))
 
 
 def test_problems_are_put_in_the_order_asked_for(tmp_path: Path):

@@ -1,25 +1,15 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from experiments.export.__main__ import need
 from problems.errors import UsageError
-from tests.command import ROOT, command
+from tests.command import ROOT
 from tests.experiments.export.exports import REFINED
 
 EXPORT = "experiments.export.__main__"
-
-
-@pytest.mark.parametrize("command_name", ["parquet", "jsonl", "inspect", "kernelbench"])
-def test_an_unknown_run_is_one_line(command_name: str, tmp_path: Path):
-    if command_name == "inspect":
-        pytest.importorskip("inspect_ai")
-    done = command("experiments.export", command_name, tmp_path / "no", "-o", tmp_path / "out")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: there is no folder")
 
 
 @pytest.mark.parametrize(
@@ -29,6 +19,7 @@ def test_an_unknown_run_is_one_line(command_name: str, tmp_path: Path):
         (EXPORT, ("inspect", REFINED, "-o", "x"), "inspect_ai", "export inspect needs inspect_ai"),
         (EXPORT, ("otlp", REFINED), "opentelemetry", "export otlp needs opentelemetry"),
         (EXPORT, ("wandb", REFINED), "wandb", "export wandb needs wandb"),
+        ("experiments.report", (REFINED, "-o", "x"), "plotly", "the page's charts need"),
         (
             "experiments.report",
             (REFINED, "--pdf-figures", "x"),

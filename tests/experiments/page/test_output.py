@@ -1,8 +1,6 @@
 """The command that writes pages and figures."""
 
 import html
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -44,22 +42,6 @@ def test_mistakes_are_one_line(run: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     page = tmp_path / "page.html"
     assert "holds no turn yet" in refused(MODULE, tmp_path / "empty", "-o", page)
-    assert "there is no folder" in refused(MODULE, tmp_path / "nowhere", "-o", page)
     assert "can't be written" in refused(MODULE, run, "-o", tmp_path / "no" / "page.html")
     assert "exclude each other" in refused(MODULE, run, "--live", "--json")
     assert not page.exists()
-
-
-def test_without_plotly_one_line_says_what_to_install(run: Path, tmp_path: Path) -> None:
-    code = (
-        "import sys; sys.modules['plotly'] = None; from experiments.report import app;"
-        " from evaluator.command.command_line import serve;"
-        f" sys.exit(serve(app, 'x', [{str(run)!r}, '-o', {str(tmp_path / 'page.html')!r}]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: ")
-    assert "pip install plotly" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
