@@ -140,66 +140,42 @@ def test_compilers_are_found_where_their_variables_point(
     assert cxx_compiler() is None
 
 
-@pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """One with a driver that keeps counters for the administrator, and a root that may do all."""
-    monkeypatch.setattr(doctor.platform, "release", lambda: "6.8.0")
+ROOT_ALONE = {"params": "Other: 3\nRmProfilingAdminOnly: 1\n"}
+
+
+@pytest.mark.parametrize(
+    ("files", "release", "watches", "root", "state", "words"),
+    [
+        (ROOT_ALONE, "6.8.0", True, True, "yes", "root, CAP_PERFMON"),
+        (ROOT_ALONE, "6.8.0", True, False, "no", "NVreg_RestrictProfilingToAdminUsers=0"),
+        ({"params": "RmProfilingAdminOnly: 0\n"}, "6.8.0", True, False, "yes", "open to users"),
+        (ROOT_ALONE, "6.8.0", False, True, "no", "--cap-add PERFMON"),
+        # Older drivers know administrators alone.
+        (ROOT_ALONE | {"version": "550.54.15\n"}, "6.8.0", True, True, "no", "before R565"),
+        (ROOT_ALONE | {"version": "565.57.01\n"}, "6.8.0", True, True, "yes", "root"),
+        # What the driver does not say is no refusal.
+        ({"control": ""}, "6.8.0", True, False, "note", "can't tell"),
+        (ROOT_ALONE, "4.4.0", True, True, "no", "gVisor"),
+        ({}, "6.8.0", True, True, None, ""),
+    ],
+)
+def test_who_reads_counters(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    files: dict[str, str],
+    release: str,
+    watches: bool,
+    root: bool,
+    state: str | None,
+    words: str,
+) -> None:
+    monkeypatch.setattr(doctor.platform, "release", lambda: release)
     monkeypatch.setattr(counter_rights, "_PARAMETERS", tmp_path / "params")
     monkeypatch.setattr(counter_rights, "_VERSION", tmp_path / "version")
     monkeypatch.setattr(counter_rights, "_CONTROL", tmp_path / "control")
-    monkeypatch.setattr(doctor, "may_watch", lambda: True)
-    (tmp_path / "params").write_text("Other: 3\nRmProfilingAdminOnly: 1\n")
-    return tmp_path
-
-
-def test_root_reads_counters(machine: Path) -> None:
-    assert doctor.counters(root=True) == doctor.Finding(
-        "profilers", "counters", "yes", "root, CAP_PERFMON"
-    )
-
-
-def test_a_user_needs_the_modules_option(machine: Path) -> None:
-    told = doctor.counters(root=False)
-    assert told is not None and told.state == "no"
-    assert "ERR_NVGPUCTRPERM" in told.remedy
-    assert "NVreg_RestrictProfilingToAdminUsers=0" in told.remedy
-    (machine / "params").write_text("RmProfilingAdminOnly: 0\n")
-    assert doctor.counters(root=False) == doctor.Finding(
-        "profilers", "counters", "yes", "open to users"
-    )
-
-
-def test_a_containers_root_needs_the_capability(
-    machine: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(doctor, "may_watch", lambda: False)
-    told = doctor.counters(root=True)
-    assert told is not None and told.state == "no"
-    assert "--cap-add PERFMON" in told.remedy
-
-
-@pytest.mark.parametrize(("release", "state"), [("550.54.15", "no"), ("565.57.01", "yes")])
-def test_older_drivers_know_administrators_alone(machine: Path, release: str, state: str) -> None:
-    (machine / "version").write_text(f"{release}\n")
-    told = doctor.counters(root=True)
-    assert told is not None and told.state == state
-    assert ("before R565" in told.remedy) == (state == "no")
-
-
-def test_what_the_driver_does_not_say_is_no_refusal(machine: Path) -> None:
-    (machine / "params").unlink()
-    (machine / "control").touch()
-    told = doctor.counters(root=False)
-    assert told is not None and told.state == "note"
-
-
-def test_below_gvisor_there_are_none(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor.platform, "release", lambda: "4.4.0")
-    told = doctor.counters(root=True)
-    assert told is not None and told.state == "no"
-    assert "gVisor" in told.found
-
-
-def test_without_a_driver_there_is_nothing_to_say(machine: Path) -> None:
-    (machine / "params").unlink()
-    assert doctor.counters(root=True) is None
+    monkeypatch.setattr(doctor, "may_watch", lambda: watches)
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    told = doctor.counters(root=root)
+    assert (told and told.state) == state
+    assert told is None or words in told.found + told.remedy

@@ -1,5 +1,6 @@
 """Whole runs in a stand-in world: budgets, strategies, stops, and failures on our side."""
 
+import itertools
 import os
 import signal
 
@@ -12,7 +13,7 @@ from agent.llm.failure import (
     ModelUnavailableError,
     PromptRefusedError,
 )
-from agent.record.completion import Completion, CompletionRequest, Tell, Usage, unheard
+from agent.record.completion import CompletionRequest, Usage
 from agent.record.events import (
     Evaluated,
     Event,
@@ -30,7 +31,6 @@ from agent.record.turn import PendingTurn
 from evaluator.errors import JudgeDiedError, UnusableReferenceError
 from problems.errors import UsageError
 from tests.agent.stand_in import (
-    ScriptedClient,
     kernel_answer,
     problem,
 )
@@ -220,19 +220,16 @@ def test_what_another_attempt_cannot_mend_is_not_tried_again(world: World) -> No
     assert world.diary.count("judge").total() == 1
 
 
-class Failing:
-    """A client that raises, from the call of that index on."""
+def failing(world: World, error: Exception, after: int = 0) -> None:
+    """Make the world's client raise from the call of that index on."""
+    calls = itertools.count()
 
-    def __init__(self, client: ScriptedClient, error: Exception, after: int = 0) -> None:
-        self.client, self.error, self.after = client, error, after
+    def answer(request: CompletionRequest) -> str:
+        if next(calls) >= after:
+            raise error
+        return world.client.write_kernel(request)
 
-    def complete(
-        self, request: CompletionRequest, tell: Tell = unheard, so_far: Tell = unheard
-    ) -> Completion:
-        if self.after == 0:
-            raise self.error
-        self.after -= 1
-        return self.client.complete(request, tell)
+    world.client.answer = answer
 
 
 @pytest.mark.parametrize(
@@ -241,9 +238,9 @@ class Failing:
 def test_unusable_answers_are_charged_although_nothing_came_of_them(
     world: World, kind: type[ModelError]
 ) -> None:
-    client, error = world.client, kind("no choice in it")
+    error = kind("no choice in it")
     error.usage = Usage(prompt_tokens=50, completion_tokens=5, cost_usd=0.02)
-    world.client = Failing(client, error)
+    failing(world, error)
     if kind is ModelRefusedError:  # the user has to fix it: it ends the run
         with pytest.raises(UsageError, match="no choice"):
             world.run(problems=("first",))
@@ -251,7 +248,7 @@ def test_unusable_answers_are_charged_although_nothing_came_of_them(
         spent = world.run(problems=("first",)).problems[0].spent
         assert (spent.calls, spent.tokens, spent.cost_usd) == (0, 55, 0.02)
     world.stop.clear()
-    world.client = client
+    world.client.answer = world.client.write_kernel
     spent = world.run(problems=("first",)).problems[0].spent
     assert (spent.calls, spent.tokens) == (4, 4 * 120 + 55)
     assert spent.cost_usd == pytest.approx(0.06)
@@ -282,7 +279,7 @@ def test_an_interrupted_wait_is_an_interruption(world: World) -> None:
             world.stop.set()
 
     world.listener.at = at
-    world.client = Failing(world.client, ModelInterruptedError("stopped"), after=1)
+    failing(world, ModelInterruptedError("stopped"), after=1)
     result = world.run()
     assert result.interrupted
     assert [found.stop for found in result.problems] == [Stop.INTERRUPTED] * 2

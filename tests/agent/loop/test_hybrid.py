@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent.llm.failure import ModelUnavailableError
-from agent.record.completion import Completion, CompletionRequest, Tell, unheard
+from agent.record.completion import CompletionRequest
 from agent.record.progress import rank
 from agent.record.result import Stop
 from agent.record.turn import TurnRecord
@@ -82,31 +82,22 @@ def test_a_larger_budget_refines_the_same_drafts_further(world: World) -> None:
     assert set(world.diary.count("model").values()) == {1}
 
 
-class FailsOnce:
-    """A client whose provider fails at the call of one sample and turn."""
-
-    def __init__(self, world: World, place: tuple[int, int]) -> None:
-        self.client, self.place = world.client, place
-
-    def complete(
-        self, request: CompletionRequest, tell: Tell = unheard, so_far: Tell = unheard
-    ) -> Completion:
-        if (request.sample, request.turn) == self.place:
-            raise ModelUnavailableError("still 503")
-        completion: Completion = self.client.complete(request, tell)
-        return completion
-
-
 @pytest.mark.parametrize("workers", [1, 4])
 def test_a_draft_that_fails_ends_the_problem_and_no_thread_waits_for_it(
     world: World, workers: int
 ) -> None:
-    client = world.client
-    world.client = FailsOnce(world, (2, 0))
+    answer = world.client.answer
+
+    def fail_at_a_draft(request: CompletionRequest) -> str:
+        if request.sample == 2:
+            raise ModelUnavailableError("still 503")
+        return answer(request)
+
+    world.client.answer = fail_at_a_draft
     result = world.run(**HYBRID, workers=workers)
     assert [found.error for found in result.problems] == ["still 503"] * 2
     assert all(turn.turn == 0 for turn in world.files.turns())
-    world.client = client
+    world.client.answer = answer
     assert [found.turns for found in world.run(**HYBRID, workers=workers).problems] == [9, 9]
 
 

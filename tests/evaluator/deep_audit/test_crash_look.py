@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import pytest
-import torch
 
 from evaluator.audit_record import Tool
-from evaluator.builder.builder import Builder
 from evaluator.deep_audit import crash_look
 from evaluator.deep_audit.address_sanitizer import AddressSanitizer
 from evaluator.deep_audit.crash_look import crashed
-from evaluator.deep_audit.deep_audit import DeepAuditor
-from evaluator.errors import DeviceError
 from evaluator.evaluation import (
     BuildReport,
     Evaluation,
-    EvaluationRequest,
     Status,
 )
-from evaluator.judge.judge import Judge
 from evaluator.settings import Settings
 from tests.evaluator.deep_audit.programs import OWN, program
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS, evaluation_request
@@ -116,24 +110,15 @@ def test_which_endings_are_crashes(evaluation, device, wanted):
     assert not crashed(evaluation, Settings(device=device, audit="never"))
 
 
-def request(source: str) -> EvaluationRequest:
-    return evaluation_request(source)
-
-
 @pytest.mark.slow
-def test_a_look_that_takes_too_long_is_ended(shared_cache, monkeypatch):
-    builder = Builder(shared_cache)
-    judge = Judge(torch.device("cpu"), builder)
-    auditor = DeepAuditor(judge, builder)
-    asked = request("import time\ntime.sleep(60)\n" + OWN)
+def test_a_look_that_takes_too_long_is_ended(auditor, monkeypatch):
+    asked = evaluation_request("import time\ntime.sleep(60)\n" + OWN)
+    judge = auditor._judge
     judge.context_for(asked)
     # An ordinary zygote: what counts here is the clock.
     monkeypatch.setattr(AddressSanitizer, "_started", lambda _: judge._zygote)
     monkeypatch.setattr(crash_look, "LIMIT_S", 0.5)
-    try:
-        evaluation = auditor.audited(asked, crash("segfault"))
-    finally:
-        judge.close()
+    evaluation = auditor.audited(asked, crash("segfault"))
     assert (evaluation.status, evaluation.reason) == (Status.RUNTIME_ERROR, "segfault")
     assert {run.outcome for run in evaluation.audit.sanitizers} == {"inconclusive"}
     assert "not done in the time that there is" in evaluation.audit.sanitizers[0].note
@@ -141,15 +126,8 @@ def test_a_look_that_takes_too_long_is_ended(shared_cache, monkeypatch):
     assert evaluation.is_lasting
 
 
-def test_a_fault_of_ours_costs_the_finding_and_not_the_verdict(shared_cache, monkeypatch):
-    builder = Builder(shared_cache)
-    judge = Judge(torch.device("cpu"), builder)
-
-    def lost(_: EvaluationRequest) -> None:
-        raise DeviceError("the device is gone")
-
-    monkeypatch.setattr(judge, "context_for", lost)
-    evaluation = DeepAuditor(judge, builder).audited(request(OWN), crash("abort"))
+def test_a_fault_of_ours_costs_the_finding_and_not_the_verdict(auditor, lost_device):
+    evaluation = auditor.audited(evaluation_request(OWN), crash("abort"))
     assert evaluation.reason == "abort" and evaluation.audit.sanitizers == ()
     assert evaluation.notes == ("the crash was not looked into: the device is gone",)
 

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
-from typing import cast
-
 import pytest
-import torch
 
 from evaluator.audit_record import Finding, Provenance, SanitizerRun, Tool
-from evaluator.builder.builder import Builder
-from evaluator.deep_audit.deep_audit import DeepAuditor, occasion_for
-from evaluator.errors import DeviceError
+from evaluator.deep_audit.deep_audit import occasion_for
 from evaluator.evaluation import (
     Evaluation,
-    EvaluationRequest,
     Status,
 )
-from evaluator.judge.context.problem_context import ProblemContext
-from evaluator.judge.judge import Judge
 from evaluator.settings import Settings
 from tests.evaluator.deep_audit.programs import (
     INDEX_TOO_LARGE,
@@ -202,19 +193,13 @@ class Clean:
     ],
 )
 def test_what_is_slower_than_an_audited_one_is_not_audited_again(
-    tmp_path, monkeypatch, found, again
+    auditor, monkeypatch, found, again
 ):
-    builder = Builder(tmp_path)
-    judge = Judge(torch.device("cpu"), builder)
-    auditor = DeepAuditor(judge, builder)
     monkeypatch.setattr(auditor, "_address", Clean(found))
     request = evaluation_request()
-    try:
-        first = auditor.audited(request, judged(20.0, 50.0, None))
-        slower = auditor.audited(request, judged(19.0, 60.0, None))
-        faster = auditor.audited(request, judged(21.0, 40.0, None))
-    finally:
-        judge.close()
+    first = auditor.audited(request, judged(20.0, 50.0, None))
+    slower = auditor.audited(request, judged(19.0, 60.0, None))
+    faster = auditor.audited(request, judged(21.0, 40.0, None))
     assert first.audit is not None and faster.audit is not None
     assert (slower.audit is not None) is again
     assert any("a faster kernel for this problem was" in n for n in slower.notes) is not again
@@ -241,23 +226,14 @@ def test_when_there_is_occasion(evaluation, settings, occasion):
     assert occasion_for(evaluation, Settings.model_validate(settings)) == occasion
 
 
-class NoDevice:
-    """A judge whose device is lost after the verdict."""
-
-    def holding(self, device: str) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def context_for(self, request: EvaluationRequest) -> ProblemContext:
-        raise DeviceError("the device is gone")
-
-
 @pytest.mark.parametrize(
     ("require", "status", "reason"),
     [("any", Status.CORRECT, ""), ("custom", Status.INTEGRITY, "provenance_unknown")],
 )
-def test_a_fault_of_ours_costs_the_label_and_not_the_verdict(tmp_path, require, status, reason):
+def test_a_fault_of_ours_costs_the_label_and_not_the_verdict(
+    auditor, lost_device, require, status, reason
+):
     request = evaluation_request(HONEST, audit="always", require=require)
-    auditor = DeepAuditor(cast(Judge, NoDevice()), Builder(tmp_path))
     evaluation = auditor.audited(request, judged(2.0, 10.0, 5.0))
     assert (evaluation.status, evaluation.reason) == (status, reason)
     assert evaluation.provenance is None
