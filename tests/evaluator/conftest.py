@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+import torch
 
+from evaluator.builder.builder import Builder
 from evaluator.evaluation import Backend, Evaluation
 from evaluator.executor.local import LocalExecutor
+from evaluator.judge.judge import Judge
 from tests.evaluator.made_requests import SCALE_AND_BIAS, evaluation_request
 
 Evaluate = Callable[..., Evaluation]
@@ -17,11 +21,19 @@ def executor() -> Iterator[LocalExecutor]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def judge(shared_cache: Path) -> Iterator[Judge]:
+    """One in this process, where parts of it can be replaced."""
+    started = Judge(torch.device("cpu"), Builder(shared_cache))
+    yield started
+    started.close()
+
+
 @pytest.fixture
 def evaluate(executor: LocalExecutor) -> Evaluate:
     """Judge a candidate on the small scale-and-bias problem, or on another reference."""
 
-    def judge(
+    def judged(
         source: str,
         reference: str = SCALE_AND_BIAS,
         backend: Backend = Backend.CPP,
@@ -40,4 +52,4 @@ def evaluate(executor: LocalExecutor) -> Evaluate:
         )
         return executor.evaluate(request)
 
-    return judge
+    return judged

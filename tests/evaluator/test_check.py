@@ -34,24 +34,10 @@ def test_a_verdict_as_json(tmp_path: Path) -> None:
     assert evaluation.model_dump(mode="json", by_alias=True) == accepted
     assert (accepted["status"], accepted["reason"]) == ("correct", "")
     assert accepted["message"].startswith("correct; ")
-    correctness = accepted["correctness"]
-    assert 3 <= correctness["calls_judged"] <= correctness["calls_made"]
-    assert len(set(accepted["seeds"])) == len(accepted["seeds"]) == correctness["calls_judged"]
-    timing = accepted["timing"]
-    assert 0 < timing["latency_low_us"] <= timing["latency_us"] <= timing["latency_high_us"]
-    assert timing["stopped"] in ("precise", "time", "calls")
-    eager = timing["baselines"]["eager"]
-    assert eager["latency_us"] > 0
-    assert eager["speedup_low"] <= eager["speedup"] <= eager["speedup_high"]
-    assert {"no_new_privs", "rlimits", "clean_environment"} <= set(accepted["isolation"])
-    assert accepted["device"]
-    assert accepted["conditions"]["threads"] >= 1
     assert {"torch", "python"} <= set(accepted["conditions"])
     assert accepted["provenance"] == "library"
     audit = accepted["audit"]
     assert audit["occasion"] == "asked"
-    assert [run["tool"] for run in audit["sanitizers"]] == ["address", "undefined"]
-    assert {run["outcome"] for run in audit["sanitizers"]} == {"not_run"}
     assert audit["shares"]["library"] > 0.9
     assert accepted["seconds"]["audit"] == audit["seconds"] > 0
 

@@ -33,11 +33,13 @@ def test_an_honest_copy_is_correct_and_about_as_fast(evaluate):
     assert evaluation.correctness.error_ratio < evaluation.correctness.error_ratio_limit
     timing = evaluation.timing
     assert timing.speedup_low <= timing.speedup <= timing.speedup_high
+    assert timing.latency_low_us <= timing.latency_us <= timing.latency_high_us
     assert timing.baselines[BaselineName.EAGER].pairs >= 6
     eager_us = timing.baselines[BaselineName.EAGER].latency_us
     assert timing.sol_score == sol_score(timing.latency_us, eager_us, timing.bound_us)
     assert len(set(evaluation.seeds)) == len(evaluation.seeds) >= 3
-    assert "no_new_privs" in evaluation.isolation
+    assert {"no_new_privs", "rlimits", "clean_environment"} <= set(evaluation.isolation)
+    assert evaluation.device and evaluation.conditions["threads"] >= 1
     assert was_timed(evaluation)
 
 

@@ -8,20 +8,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from evaluator.builder.builder import Builder
 from evaluator.hardware import host_memory
 from evaluator.judge import judge as judge_module
 from evaluator.judge.context.judge_memory import JudgeMemory
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.judge import Judge
 from tests.evaluator.made_requests import SCALE_AND_BIAS, evaluation_request
-
-
-@pytest.fixture(scope="module")
-def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
-    started = Judge(torch.device("cpu"), Builder(tmp_path_factory.mktemp("cache")))
-    yield started
-    started.close()
 
 
 @pytest.fixture

@@ -35,14 +35,6 @@ def test_batches_of_one_name_share_their_turns() -> None:
     assert [batch for batch, _ in taken(line)] == [first, other, first, other, second, second]
 
 
-def test_a_client_that_comes_later_waits_for_one_candidate_of_each_other() -> None:
-    line, large, late = WaitingLine(), Batch(), Batch()
-    line.add(tickets(large, 100))
-    assert line.take() is not None
-    line.add(tickets(late, 1))
-    assert [batch for batch, _ in taken(line)].index(late) == 1
-
-
 @given(st.lists(st.tuples(st.sampled_from(["", "a", "b"]), st.integers(1, 5)), max_size=8))
 def test_each_is_taken_once_or_dropped(batches: list[tuple[str, int]]) -> None:
     line, added = WaitingLine(), []

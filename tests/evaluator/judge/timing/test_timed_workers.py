@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-import torch
 
-from evaluator.builder.builder import Builder
 from evaluator.evaluation import EvaluationRequest, Status
 from evaluator.judge.context.problem_context import ProblemContext
-from evaluator.judge.judge import Judge
 from evaluator.judge.timing import timed_workers
 from evaluator.judge.workers.module_runner import ModuleRunner
 from tests.evaluator.made_requests import SCALE_AND_BIAS, evaluation_request
-
-
-@pytest.fixture(scope="module")
-def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
-    started = Judge(torch.device("cpu"), Builder(tmp_path_factory.mktemp("cache")))
-    yield started
-    started.close()
 
 
 def request() -> EvaluationRequest:

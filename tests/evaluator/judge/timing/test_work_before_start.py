@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-import torch
 
-from evaluator.builder.builder import Builder
 from evaluator.evaluation import EvaluationRequest, Status
 from evaluator.judge import evaluation_run
-from evaluator.judge.judge import Judge
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS, evaluation_request
 
 SLOW_TO_GET_READY = f"""
@@ -29,13 +23,6 @@ def late(*arguments, **named):
 json.loads = late
 {HONEST}
 """
-
-
-@pytest.fixture
-def judge(tmp_path: Path) -> Iterator[Judge]:
-    started = Judge(torch.device("cpu"), Builder(tmp_path))
-    yield started
-    started.close()
 
 
 def request(source: str) -> EvaluationRequest:

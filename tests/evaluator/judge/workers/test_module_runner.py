@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import signal
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 import torch
 
-from evaluator.builder.builder import Builder
 from evaluator.errors import DeviceError
 from evaluator.judge.context.baselines import no_build
 from evaluator.judge.judge import Judge
@@ -20,17 +18,16 @@ from tests.evaluator.made_requests import HONEST, evaluation_request
 
 @pytest.mark.parametrize("in_time", [True, False])
 def test_a_worker_that_makes_no_context(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_time: bool
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, in_time: bool
 ) -> None:
     """What runs out of contexts on a GPU does as one that is not there. None of the candidate has
     run by then."""
-    with closing(Judge(torch.device("cpu"), Builder(tmp_path))) as judge:
-        context = judge.context_for(evaluation_request())
-        with closing(context.workers.new()) as runner:
-            runner.device = torch.device("cuda:99")
-            if not in_time:
-                monkeypatch.setattr(module_runner, "START_TIMEOUT_S", 0.2)
-                os.kill(runner.worker.pid, signal.SIGSTOP)
-            words = "import: " if in_time else ".* longer than 0.2 s"
-            with pytest.raises(DeviceError, match=f"no worker on cuda:99: {words}"):
-                context.workers.load(runner, HONEST, "ModelNew", triton=False, build=no_build)
+    context = judge.context_for(evaluation_request())
+    with closing(context.workers.new()) as runner:
+        runner.device = torch.device("cuda:99")
+        if not in_time:
+            monkeypatch.setattr(module_runner, "START_TIMEOUT_S", 0.2)
+            os.kill(runner.worker.pid, signal.SIGSTOP)
+        words = "import: " if in_time else ".* longer than 0.2 s"
+        with pytest.raises(DeviceError, match=f"no worker on cuda:99: {words}"):
+            context.workers.load(runner, HONEST, "ModelNew", triton=False, build=no_build)

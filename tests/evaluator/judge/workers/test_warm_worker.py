@@ -14,14 +14,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
-from evaluator.builder.builder import Builder
 from evaluator.errors import DeviceError, InfrastructureError
 from evaluator.evaluation import Status
 from evaluator.hardware.device_lock import device_lock
 from evaluator.ipc.wire import Kind
-from evaluator.judge import judge
+from evaluator.judge import judge as judge_module
 from evaluator.judge.context import problem_context as context
 from evaluator.judge.context.cache_flush import CacheFlush
 from evaluator.judge.context.problem_context import ProblemContext
@@ -55,18 +53,11 @@ def running(shared: Zygote) -> Iterator[Zygote]:
     shared.pool.drop()
 
 
-@pytest.fixture(scope="module")
-def shared_judge(shared_cache: Path) -> Iterator[Judge]:
-    started = Judge(torch.device("cpu"), Builder(shared_cache))
-    yield started
-    started.close()
-
-
 @pytest.fixture
-def verdict(shared_judge: Judge) -> Callable[..., Status]:
+def verdict(judge: Judge) -> Callable[..., Status]:
     def judged(source: str) -> Status:
         request = evaluation_request(source, timing_seconds=0.05, call_timeout_s=5.0, audit="never")
-        evaluation = shared_judge.evaluate(request)
+        evaluation = judge.evaluate(request)
         print(evaluation.status, evaluation.reason, evaluation.message)  # shown where a test fails
         return evaluation.status
 
@@ -259,33 +250,33 @@ def test_it_ends_with_its_zygote(settled, killed):
 
 
 @pytest.mark.thorough
-def test_the_next_candidate_has_it_however_the_last_one_ended(verdict, shared_judge, handed):
+def test_the_next_candidate_has_it_however_the_last_one_ended(verdict, judge, handed):
     for source, status in (
         (HONEST, Status.CORRECT),
         ("class ModelNew(", Status.RUNTIME_ERROR),
         (HONEST.replace("* 2.0", "* 2.5"), Status.INCORRECT),
         (HONEST, Status.CORRECT),
     ):
-        ordered = shared_judge._zygote.pool.first if shared_judge._zygote else None
+        ordered = judge._zygote.pool.first if judge._zygote else None
         handed.clear()
         assert verdict(source) is status
         if ordered is not None:
             assert ordered.worker is not None and handed[0] == ordered.worker.pid
         with device_lock("cpu"):
             # Nothing of ours goes on once a device is given back.
-            ready = shared_judge._zygote.pool.first
+            ready = judge._zygote.pool.first
             assert ready is not None and ready.worker is not None
 
 
-def test_an_exception_gives_the_device_back(verdict, shared_judge):
+def test_an_exception_gives_the_device_back(verdict, judge):
     assert verdict(HONEST) is Status.CORRECT
-    with pytest.raises(KeyError, match="ours"), shared_judge.holding("cpu"):
+    with pytest.raises(KeyError, match="ours"), judge.holding("cpu"):
         raise KeyError("ours")
     assert verdict(HONEST) is Status.CORRECT
 
 
 @pytest.mark.thorough
-def test_nothing_is_timed_while_one_is_in_the_making(verdict, shared_judge, monkeypatch):
+def test_nothing_is_timed_while_one_is_in_the_making(verdict, judge, monkeypatch):
     """Here none is made before somebody waits for it, so that one who doesn't is found out."""
     made, timed = [], []
     asked = threading.Event()
@@ -303,13 +294,13 @@ def test_nothing_is_timed_while_one_is_in_the_making(verdict, shared_judge, monk
 
     def noting(what, function):
         def noted(*arguments, **named):
-            waiting = shared_judge._zygote.pool._waiting
+            waiting = judge._zygote.pool._waiting
             timed.append((what, any(each.in_the_making for each in waiting)))
             return function(*arguments, **named)
 
         return noted
 
-    shared_judge.close()
+    judge.close()
     monkeypatch.setattr(WarmWorker, "_make", late)
     monkeypatch.setattr(WarmWorker, "settle", waited)
     # One after each worker that is handed out, more than the judge asks for.
@@ -325,25 +316,23 @@ def test_nothing_is_timed_while_one_is_in_the_making(verdict, shared_judge, monk
         # The second finds everything set up and measured.
         assert [verdict(HONEST), verdict(HONEST)] == [Status.CORRECT, Status.CORRECT]
     finally:
-        shared_judge.close()
+        judge.close()
     assert made
     assert set(timed) == {("ceilings", False), ("block", False), ("call", False)}
 
 
 @pytest.mark.slow
-def test_where_a_problem_does_not_fit_the_warm_worker_makes_room(
-    shared_judge, verdict, monkeypatch
-):
+def test_where_a_problem_does_not_fit_the_warm_worker_makes_room(judge, verdict, monkeypatch):
     assert verdict(HONEST) is Status.CORRECT
-    waits = made(shared_judge._zygote)
+    waits = made(judge._zygote)
 
     def fits(*arguments):
         if Path(f"/proc/{waits.pid}").exists():
             raise DeviceError("no room")
         return ProblemContext(*arguments)
 
-    monkeypatch.setattr(judge, "ProblemContext", fits)
-    shared_judge._forget_contexts(keep=0)
+    monkeypatch.setattr(judge_module, "ProblemContext", fits)
+    judge._forget_contexts(keep=0)
     assert verdict(HONEST) is Status.CORRECT
 
 
