@@ -37,8 +37,6 @@ class Tool(StrEnum):
 
 
 class Finding(Record):
-    """One error that a sanitizer found, in its own words, without addresses."""
-
     kind: str
     text: str
     file: str = ""
@@ -122,7 +120,6 @@ class DeepAudit(Record):
 
     @property
     def properties(self) -> tuple[str, ...]:
-        """How its results are not what a program may rely on, by `life`."""
         return tuple(trial.note for trial in self.life if trial.outcome == "broken")
 
     @property

@@ -120,7 +120,6 @@ class JudgedClaim(Record):
 
     @property
     def difference(self) -> str:
-        """From KernelBench's verdict, in words."""
         assert self.evaluation is not None
         ours = self.evaluation.status + (f", {self.reason}" if self.reason else "")
         theirs = self.under_kernelbench.message if self.under_kernelbench else ""
@@ -136,7 +135,6 @@ class Adjudication:
     protocol: str
 
     def lines(self) -> Iterator[str]:
-        """The sums, for a person; claims name their rival."""
         claimed = [row for row in self.rows if row.claim]
         counts = Counter(row.outcome for row in claimed)
         yield (

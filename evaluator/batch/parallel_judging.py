@@ -14,8 +14,6 @@ from problems.problem import Problem
 
 
 class Evaluates(Protocol):
-    """An executor, or a wrapper of one."""
-
     def evaluate(self, request: EvaluationRequest) -> Evaluation: ...
 
 

@@ -51,7 +51,6 @@ class Cache:
         return entry
 
     def read(self, key: str) -> dict[str, bytes] | None:
-        """All files of an entry, which is marked as just used."""
         entry = self.get(key)
         if entry is None:
             return None

@@ -151,7 +151,6 @@ def is_pytorchs(symbol: str) -> bool:
 
 
 def _without_templates(symbol: str) -> str:
-    """The symbol without its template arguments, however deeply nested."""
     kept: list[str] = []
     opened: list[int] = []
     for letter in symbol:

@@ -113,7 +113,6 @@ def _tried(
     folder: int,
     path: str,
 ) -> list[str]:
-    """The layers that held, and what they come to together."""
     (scratch / "written").touch()
     probe = Probe(Bait(**bait), folder, scratch, memory_bytes)
     attacked = {"seccomp": "seccomp", "landlock": "landlock", "resource limits": "rlimits"}

@@ -167,7 +167,6 @@ def _read(process: subprocess.Popen[bytes], deadline: float) -> tuple[str, bool]
 
 
 def _next(pipe: int, deadline: float) -> bytes | None:
-    """The next piece; empty at the end, None when time is up."""
     poll = select.poll()
     poll.register(pipe, select.POLLIN)
     left = deadline - time.monotonic()

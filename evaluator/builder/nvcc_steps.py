@@ -98,7 +98,6 @@ def _read(said: str) -> tuple[dict[str, str], list[list[str]]]:
 
 
 def _output(step: Sequence[str]) -> str:
-    """The file that a compiler writes. Raises ValueError where it names none."""
     return step[step.index("-o") + 1]
 
 

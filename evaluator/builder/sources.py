@@ -43,8 +43,6 @@ class Source:
 
 @dataclass(frozen=True)
 class Sources:
-    """Everything in the build folder before the compilers start."""
-
     units: tuple[Source, ...]
     others: tuple[tuple[str, str], ...]
     """Name and content of files that units include."""

@@ -14,8 +14,6 @@ from evaluator.record import Record
 
 
 class SourceLine(Record):
-    """One line of source at which a kernel's warps waited."""
-
     file: str
     """As it was compiled, without folders."""
     line: int
@@ -33,8 +31,6 @@ class SourceLine(Record):
 
 
 class CollectedKernel(Record):
-    """All launches of one kernel in one forward call."""
-
     name: str
     """Without template arguments and parameters."""
     launches: int
@@ -159,8 +155,6 @@ class Work(Record):
 
 
 class Collected(Record):
-    """Everything that one run of the target brought home."""
-
     gpu: KernelTrace | None = None
     timeline: DeviceTimeline | None = None
     cpu: CpuTrace | None = None

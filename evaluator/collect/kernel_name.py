@@ -4,7 +4,6 @@ from __future__ import annotations
 
 
 def base_name(name: str) -> str:
-    """Of a name as compilers and profilers print it."""
     # Nsight Compute 2025.3 leaves the first bracket of `<unnamed>` out.
     for unnamed in ("(anonymous namespace)::", "<unnamed>::", "unnamed>::"):
         name = name.replace(unnamed, "")

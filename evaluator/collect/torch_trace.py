@@ -27,8 +27,6 @@ _RUNTIME = ("cuda_runtime", "cuda_driver")
 
 
 class TraceEvent(TypedDict, total=False):
-    """One event of a Chrome trace, times in microseconds."""
-
     ph: str
     cat: str
     name: str
@@ -124,12 +122,10 @@ def _number(value: object) -> float | None:
 
 
 def _activities(events: Sequence[TraceEvent]) -> list[TraceEvent]:
-    """Kernels, memsets and copies."""
     return [event for event in events if event.get("cat") in (_KERNEL, *_OTHERS)]
 
 
 def device_timeline(events: Sequence[TraceEvent]) -> DeviceTimeline:
-    """Of the events of one call, of which at least one is a device's."""
     activities = _activities(events)
     kernels = [event for event in activities if event["cat"] == _KERNEL]
     groups: dict[str, list[TraceEvent]] = {}

@@ -148,7 +148,6 @@ def _function(spoken: str) -> str:
 
 
 def _what(report: str) -> str:
-    """One line: what was done, and next to what."""
     parts = []
     if access := _ACCESS.search(report):
         parts.append(access[1] if access[2] == "0" else f"{access[1]} by thread {access[2]}")

@@ -160,8 +160,6 @@ class AddressSanitizer:
 
 @dataclass
 class _Seen:
-    """What the two tools have said so far."""
-
     memory: Finding | None = None
     undefined: tuple[Finding, ...] = ()
     calls: int = 0
@@ -173,7 +171,6 @@ class _Seen:
 
     @property
     def left_s(self) -> float:
-        """Until the deadline, and never nothing at all."""
         if self.deadline is None:
             return math.inf
         return max(_LEAST_S, self.deadline - time.monotonic())

@@ -19,7 +19,6 @@ Texts = tuple[tuple[str, str], ...]
 
 
 def compiled_texts(requests: Iterable[BuildRequest]) -> Texts:
-    """The files of all builds that a candidate asked for, each once."""
     found: dict[tuple[str, str], None] = {}
     for request in requests:
         try:

@@ -102,7 +102,6 @@ def counts_errors(text: str) -> bool:
 
 
 def _blocks(text: str) -> Iterator[list[str]]:
-    """The lines of each error, without the mark in front of them."""
     block: list[str] = []
     for line in _lines(text):
         said = line[len(_PREFIX) :] if line.startswith(_PREFIX) else ""
@@ -122,12 +121,10 @@ def _lines(text: str) -> list[str]:
 
 
 def _place(block: list[str]) -> re.Match[str] | None:
-    """The first line of a block that names a kernel."""
     return next((match for line in block if (match := _AT.search(line))), None)
 
 
 def _kernels(place: re.Match[str] | None, block: list[str]) -> list[str]:
-    """The function in which it happened, then its callers, without parameters."""
     found = [place["kernel"]] if place else []
     found += [match["kernel"] for line in block if (match := _DEVICE_FRAME.match(line))]
     return list(dict.fromkeys(base_name(name) for name in found))

@@ -96,7 +96,6 @@ def _memcheck(request: EvaluationRequest, code: OwnCode, left_s: float) -> list[
 
 
 def crashed(evaluation: Evaluation, settings: Settings) -> bool:
-    """Whether a tool may tell more about how this candidate ended."""
     if settings.audit == "never" or evaluation.status is not Status.RUNTIME_ERROR:
         return False
     if settings.device != "cpu":

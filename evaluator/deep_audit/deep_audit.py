@@ -128,7 +128,6 @@ def occasion_for(evaluation: Evaluation, settings: Settings) -> Occasion | None:
 def with_audit(
     evaluation: Evaluation, audit: DeepAudit, origin: Origin, *, require: str = "any"
 ) -> Evaluation:
-    """The evaluation with what the audit found, refused where that asks for it."""
     update: dict[str, object] = {
         "audit": audit,
         "provenance": origin.label,

@@ -182,7 +182,6 @@ class _Lives:
             yield "the first instance is wrong once a second one, with other weights, was called"
 
     def _called(self, runner: ModuleRunner) -> None:
-        """Let it prepare what it prepares at its first call."""
         self._outputs(runner, self._context.draws.plain())
 
     def _is_right_after(self, runner: ModuleRunner, *steps: Step) -> bool:

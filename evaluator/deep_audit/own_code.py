@@ -130,7 +130,6 @@ def read_unseen(listing: str) -> list[str]:
 
 
 def triton_kernels(source: str) -> set[str]:
-    """Functions decorated with `@triton.jit`, alone or below other decorators."""
     tree = candidate_tree(source)
     if tree is None:
         return set()

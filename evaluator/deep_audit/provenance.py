@@ -170,7 +170,6 @@ def uses_reference(candidate: str, reference: str) -> bool:
 
 
 def _defers(each: ast.ClassDef) -> bool:
-    """Whether forward is inherited, or calls what it would have inherited."""
     if _forward(each) is None:
         return True
     return any(
@@ -201,7 +200,6 @@ def _forward(each: ast.ClassDef) -> str | None:
 
 
 def _without_words(body: list[ast.stmt]) -> list[ast.stmt]:
-    """A function's body without its docstring."""
     first = body[0] if body else None
     is_constant = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
     return body[1:] if is_constant and isinstance(first.value.value, str) else body  # type: ignore[union-attr]

@@ -26,7 +26,6 @@ def for_administrators() -> bool | None:
 
 
 def release() -> int | None:
-    """Of the driver; None where it doesn't say so."""
     try:
         found = re.match(r"\d+", _VERSION.read_text())
     except OSError:

@@ -52,7 +52,6 @@ def _safe(name: str) -> str:
 
 
 def lock_folder() -> Path:
-    """Where all processes of ours on this host find the same locks."""
     return Path(os.environ.get(LOCKS) or _FOLDER)
 
 

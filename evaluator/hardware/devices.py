@@ -97,7 +97,6 @@ def _cpu_name(cpuinfo: str) -> str:
 
 
 def _cpu_caches() -> set[tuple[int, int, str]]:
-    """Level, bytes and sharing cores of each data cache that our cores use."""
     caches = set()
     for core in os.sched_getaffinity(0):
         for folder in (_SYSTEM_CPU / f"cpu{core}" / "cache").glob("index*"):

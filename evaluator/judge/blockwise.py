@@ -34,12 +34,10 @@ def close(one: Tensor, other: Tensor, *, rtol: float, atol: float) -> bool:
 
 
 def finite(tensor: Tensor) -> bool:
-    """Whether no element is infinite or NaN."""
     return _holds(lambda block, _: torch.isfinite(block).all(), tensor, tensor)
 
 
 def same_bytes(one: Tensor, other: Tensor) -> bool:
-    """Whether two contiguous tensors hold the same bytes."""
     return _holds(lambda a, b: (a == b).all(), _bytes(one), _bytes(other))
 
 

@@ -174,7 +174,6 @@ class EvaluationRun:
         self._note_modified_inputs(context, draw)
 
     def _note_modified_inputs(self, context: ProblemContext, draw: Draw) -> None:
-        """Of the call just made. Raises `Rejection`."""
         # On a GPU a worker can make what it maps writable.
         writable = context.draws.writable or context.device.type == "cuda"
         lent = writable and not context.reference.changes_inputs
@@ -432,7 +431,6 @@ def _of_another_worker() -> Iterator[None]:
 def _parted(
     context: ProblemContext, runner: ModuleRunner, sealed: list[torch.Tensor]
 ) -> tuple[list[torch.Tensor], list[torch.Tensor] | None]:
-    """A candidate's outputs, and those of the reference beside it, if it ran."""
     if not runner.has_reference:
         return sealed, None
     count = len(context.facts.outputs)
@@ -441,7 +439,6 @@ def _parted(
 
 
 def _is_early(sampling: Sampling) -> bool:
-    """Whether the candidate was late to get ready for its calls."""
     eager = sampling.baselines[BaselineName.EAGER]
     return works_early(sampling.candidate.prepare_us, eager.prepare_us)
 
@@ -469,7 +466,6 @@ def _is_prepared(runner: ModuleRunner) -> bool:
 
 
 def _may_be_undone(runner: ModuleRunner, rejection: Rejection) -> bool:
-    """Whether values are wrong, and copied weights may be why."""
     return _is_prepared(runner) and rejection.reason is Reason.WRONG_VALUES
 
 

@@ -248,7 +248,6 @@ class Judge:
         return free - needed.workers
 
     def _shortage(self, request: ProblemRequest, error: Exception) -> DeviceError:
-        """What to say where a problem does not fit the device's memory."""
         if not isinstance(error, torch.OutOfMemoryError):
             return DeviceError(str(error))
         self._free_cached_memory()
@@ -300,7 +299,6 @@ class Judge:
         return bool(free < _FREE_ON_DEVICE * total)
 
     def _forget_contexts(self, *, keep: int) -> None:
-        """Close the contexts that were used longest ago."""
         while len(self._contexts) > keep:
             self._contexts.pop(next(iter(self._contexts))).close()
         self._free_cached_memory()

@@ -40,8 +40,6 @@ spent on a call on average."""
 
 @dataclass
 class Verification:
-    """Of all calls of one judgement."""
-
     made: int = 0
     """Calls, verified or not."""
     judged: int = 0
@@ -167,7 +165,6 @@ class Verification:
         *,
         describing: bool = False,
     ) -> OutputVerdict:
-        """The verdict by the rule."""
         exact = None
         if context.rules.fp32_tolerance is None:
             with context.memory.measured_verification():

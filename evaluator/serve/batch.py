@@ -74,7 +74,6 @@ class Ticket:
     request: EvaluationRequest
 
     def line(self, outcome: Evaluation | str) -> bytes:
-        """What answers it: the verdict, or one line on what failed on our side."""
         answer = (
             {"error": one_line(outcome)}
             if isinstance(outcome, str)

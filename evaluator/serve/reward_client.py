@@ -26,8 +26,6 @@ class LostError(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """Of one candidate; exactly one of `evaluation` and `error` is there."""
-
     index: int
     evaluation: dict[str, Any] | None
     """JSON of an `Evaluation`."""

@@ -101,7 +101,6 @@ def _given(
 
 
 def _request(given: SimpleNamespace, paths: Sequence[Path], texts: Sequence[str]) -> BuildRequest:
-    """What both functions ask for, with the files that the sources include."""
     folders, elsewhere = split_folders(_texts(given.extra_include_paths))
     own = gather(paths, folders, texts)
     includes = tuple(f"-I{folder}" for folder in elsewhere)

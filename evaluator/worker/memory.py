@@ -51,7 +51,6 @@ def map_shared(memory: SharedMemory, *, writable: bool) -> torch.Tensor:
 
 
 def tensor_at(memory: torch.Tensor, layout: Layout) -> torch.Tensor:
-    """The tensor that lies there in `memory` (uint8, shape [size])."""
     dtype = getattr(torch, layout["dtype"])
     start, size = layout["offset"], layout["span"]
     flat = memory[start : start + size].view(dtype)

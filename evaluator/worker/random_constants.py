@@ -72,7 +72,6 @@ class _Constants:
         """By address of their memory; held, so that no other tensor gets the same."""
 
     def randomise(self, tensor: Tensor, statistic: str = "") -> None:
-        """Fill a constant tensor with random values around its value."""
         value = _constant(tensor)
         if value is None:
             return

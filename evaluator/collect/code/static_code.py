@@ -44,7 +44,6 @@ def inspect_loops(library: Path) -> LoopFacts | None:
 
 
 def read_loops(disassembly: str) -> LoopFacts:
-    """The same from the text that `objdump -d --no-show-raw-insn` prints."""
     loops = [
         loop
         for body in _functions(disassembly)

@@ -72,7 +72,6 @@ class SassInstruction:
 
 
 def parse_instruction(address: int, text: str) -> SassInstruction | None:
-    """None for what is no instruction."""
     text = text.strip().removesuffix(";").strip()
     match = _INSTRUCTION.match(text)
     if match is None:
@@ -116,7 +115,6 @@ def _predicates(operands: list[str]) -> int:
 
 
 def _width(name: str, suffixes: list[str]) -> int:
-    """Registers of a result, or of what is stored."""
     if name.endswith("MMA") or "128" in suffixes:
         return 4
     if name in ("LDSM", "LDTM") and suffixes[-1:] in (["2"], ["4"]):
@@ -140,8 +138,6 @@ def _target(operands: list[str]) -> int | None:
 
 
 class Code:
-    """A kernel's instructions, by address."""
-
     def __init__(self, instructions: Sequence[SassInstruction]) -> None:
         self._instructions = instructions
         addresses = [instruction.address for instruction in instructions]

@@ -122,7 +122,6 @@ class Broker:
 
 
 def listening(folder: Path) -> socket.socket:
-    """The broker's socket in `folder`, for `connected`. Raises `OSError`."""
     end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         with _short(folder) as name:

@@ -30,8 +30,6 @@ def run(command: Sequence[str], folder: Path, *, timeout_s: float, name: str = "
 
 
 class Program:
-    """A command that runs in `folder` and is ended with its whole session."""
-
     def __init__(
         self,
         command: Sequence[str],

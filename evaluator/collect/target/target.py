@@ -152,7 +152,6 @@ class Target:
         return self._program.finish(left_s, whole=whole, may_fail=may_fail, limit_s=timeout_s)
 
     def _serve(self, door: socket.socket, broker: Broker, timeout_s: float) -> float:
-        """Until the target is done; the seconds that are left then."""
         deadline = time.monotonic() + timeout_s
         door.settimeout(_LOOK_S)
         while self.waits:
@@ -167,7 +166,6 @@ class Target:
         return 0.0
 
     def close(self) -> None:
-        """End it, and everything in its session; nothing of it stays."""
         os.close(self._gate)
         self._program.end()
         remove(self._folder)

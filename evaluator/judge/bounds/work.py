@@ -204,7 +204,6 @@ def _probed(
 
 
 def _hardly_differ(one: Tensor, other: Tensor) -> bool:
-    """Whether no element is off by more than a thousandth of the largest one."""
     largest = most = 0.0
     a, b = one.reshape(-1), other.reshape(-1)
     for start in range(0, a.numel(), _BLOCK):

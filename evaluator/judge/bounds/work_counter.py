@@ -55,7 +55,6 @@ class WorkCounter(OperatorMode):
             self._dense[key] = dense
 
     def made_here(self, tensor: Tensor) -> bool:
-        """Whether it lies in memory that is neither an input's nor a parameter's."""
         return storage_of(tensor) not in self._origins
 
     def bytes_read(self) -> int:

@@ -27,7 +27,6 @@ class Wrong:
 
 
 def unravel(flat: Tensor, shape: tuple[int, ...]) -> list[Tensor]:
-    """The index along each dimension of positions in row-major order."""
     index: list[Tensor] = []
     for size in reversed(shape):
         index.append(flat % size)

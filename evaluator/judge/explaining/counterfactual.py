@@ -37,8 +37,6 @@ _ALIKE_SIZE = 2.0
 
 @dataclass(frozen=True)
 class Counterfactual:
-    """What the reference does where it leads to the same output."""
-
     code: Pattern
     words: str
     """`the arithmetic is in bf16 (correlation of errors 0.98)`."""
@@ -118,7 +116,6 @@ def _in_eval(
 def _less_precise(
     actual: Tensor, right: Tensor, modes: Iterator[Mode], end: float
 ) -> Counterfactual | None:
-    """Whether its errors are those of the reference in a lower precision."""
     if not right.dtype == actual.dtype == torch.float32 or right.numel() < _FEWEST_TO_CORRELATE:
         return None
     errors = (actual.double() - right.double()).flatten()

@@ -60,7 +60,6 @@ class Explanation:
     word: int | None = None
 
     def of(self, mismatch: Mismatch) -> Mismatch:
-        """The mismatch with what explains it, where something does."""
         if self.context.sequence is not None:
             # One more call would be one more step, with another result.
             found = self._tried(self._without_state, mismatch.output)
@@ -205,7 +204,6 @@ class Explanation:
         return Pattern.EVAL_MODE, "in eval(), it is right"
 
     def _is_right_at(self, earlier: Draw) -> bool:
-        """With fresh inputs at the address of an earlier call's."""
         draw = self.context.draws.at(earlier)
         return self.is_right(self._outputs(draw), draw)
 

@@ -90,7 +90,6 @@ class Draws:
         self._kinds.begin()
 
     def plain(self) -> Draw:
-        """Plain inputs, for calls that are not verified."""
         return self._draw(fresh_seed())
 
     def next(self, *, near: bool = False) -> Draw:
@@ -106,7 +105,6 @@ class Draws:
         return self._draw(self._seed)
 
     def at(self, earlier: Draw) -> Draw:
-        """Fresh plain inputs at the address of an earlier draw."""
         self._start = earlier.start
         return self._draw(fresh_seed(), moves=False)
 
@@ -144,7 +142,6 @@ class Draws:
         return self._reference.varied_inputs(draw.seed) if draw.kept is None else draw.kept
 
     def holds(self, draw: Draw) -> bool:
-        """Whether the inputs of the last call lie there as they were laid."""
         wanted = flatten_arguments(self.values_of(draw))
         pairs = zip(self._views(draw), wanted, strict=True)
         return all(same(one, other.to(one.device)) for one, other in pairs)

@@ -105,7 +105,6 @@ def _survives_rounding(
 
 
 def _counts(tensor: Tensor) -> bool:
-    """Whether it holds integers, which may be indices."""
     real = tensor.is_floating_point() or tensor.is_complex()
     return not real and tensor.dtype is not torch.bool
 

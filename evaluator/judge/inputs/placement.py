@@ -46,7 +46,6 @@ class Placement:
         """First byte and number of bytes of each."""
 
     def again(self, memory: torch.Tensor) -> Placement:
-        """From the same place on, in other memory."""
         return Placement(memory, self._start, self._margin)
 
     def place(self, value: Any) -> Any:
@@ -75,7 +74,6 @@ class Placement:
         )
 
     def tensor(self, tensor: torch.Tensor) -> Layout:
-        """Copy a tensor into the arena; where it lies there."""
         tensor = tensor.detach()
         shape, stride = tuple(tensor.shape), tuple(tensor.stride())
         size = tensor.element_size()

@@ -83,11 +83,9 @@ class ExactReference:
         return None, "task_precision"
 
     def forget(self) -> None:
-        """Drop the fp64 module, which is made again when it is needed."""
         self._model = None
 
     def _made(self, way: Source, arguments: Arguments) -> list[Tensor] | None:
-        """None where this way is none for this module."""
         if way == "fp64_sliced":
             return self._in_slices(arguments)
         device = torch.device("cpu") if way == "fp64_cpu" else self._reference.device
@@ -181,8 +179,6 @@ def _widening() -> Iterator[None]:
 
 
 class _Widening(TorchFunctionMode):
-    """The second half of it."""
-
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:

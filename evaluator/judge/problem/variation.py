@@ -39,8 +39,6 @@ it down. Two random bits between them stay."""
 
 
 class Kind(StrEnum):
-    """What is done to real numbers that a recipe draws."""
-
     PLAIN = "plain"
     SMALLER = "smaller"
     """All by the same factor, down to an eighth."""
@@ -71,7 +69,6 @@ def fresh_seed(kind: Kind = Kind.PLAIN) -> int:
 
 
 def kind_of(seed: int) -> Kind:
-    """What `Variation` does to the draws of this seed."""
     return _KINDS[seed & ((1 << _KIND_BITS) - 1)]
 
 
@@ -122,7 +119,6 @@ class Variation(TorchFunctionMode):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """Let PyTorch draw, and change what came."""
         drawn = func(*args, **(kwargs or {}))
         if func in _DRAWS and drawn.is_contiguous():
             # The same memory; one that asks for its gradient may not be written to otherwise.

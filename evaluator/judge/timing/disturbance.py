@@ -86,7 +86,6 @@ class Watch:
         self._clocks: list[int] = []
 
     def expect_another_process(self) -> None:
-        """One of ours begins on the GPU meanwhile."""
         if self._usual.processes is not None:
             self._usual = replace(self._usual, processes=self._usual.processes + 1)
 
@@ -105,7 +104,6 @@ class Watch:
         return found - _OF_THE_HOST if enqueued else found
 
     def seen(self) -> dict[str, float | int]:
-        """What a reader of the times will want to know, for the record's conditions."""
         now = self._gauge.read(counts_processes=False)
         seen: dict[str, float | int] = {
             "timed_steal_s": round(now.steal_s - self._usual.steal_s, 3),

@@ -24,7 +24,6 @@ class Samplings:
 
     @property
     def first(self) -> Sampling:
-        """Of the worker in which the candidate was found correct."""
         return self.each[0]
 
     @property
@@ -65,12 +64,10 @@ class Samplings:
 
     @property
     def disturbed_blocks(self) -> int:
-        """Of the decisive ones, those that something disturbed."""
         return sum(s.disturbed_blocks for s in self.each)
 
     @property
     def restless(self) -> bool:
-        """Whether so many were disturbed that a kernel is called slower or nothing."""
         return self.disturbed_blocks > MOST_DISTURBED_SHARE * self.decisive_blocks
 
     @property

@@ -116,7 +116,6 @@ def is_far_slower(sampling: Sampling, settings: Settings) -> bool:
 
 
 def _is_enough(context: ProblemContext, samplings: list[Sampling]) -> bool:
-    """Whether further workers would hardly tell more of the speedup over eager."""
     if len(samplings) < _FEWEST:
         return False
     ratios = Samplings(samplings, context.device).ratios(BaselineName.EAGER)

@@ -143,7 +143,6 @@ def _below(attainable_us: float | None, latency_us: float) -> float | None:
 
 
 def _called(workers: Samplings, differ: float) -> CallTiming | None:
-    """The figures of calls as they are launched, where there are enough of them."""
     pairs, device = workers.called(_FEWEST_CALLED), workers.device
     if not pairs:
         return None

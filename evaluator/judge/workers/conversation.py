@@ -184,7 +184,6 @@ class Conversation:
         )
 
     def death(self, phase: Phase) -> Rejection:
-        """What to say of a worker that is gone; ends what is left of it."""
         ending = self.worker.end(grace_s=5.0)
         name = ending.signal_name
         if name:

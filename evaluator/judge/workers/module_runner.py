@@ -79,7 +79,6 @@ class ModuleRunner:
         *,
         poisons: bool = True,
     ) -> None:
-        """`poisons`: unwritten memory of a GPU holds another word at each call."""
         self.worker = worker
         self.device = device
         self.fit: Fit = "none"
@@ -131,7 +130,6 @@ class ModuleRunner:
 
     @property
     def _slot(self) -> torch.Tensor:
-        """For outputs, without the words of a GPU's gate."""
         assert self._outputs is not None
         return self._outputs.bytes[:-GATE_BYTES]
 
@@ -457,7 +455,6 @@ class WorkerMemory:
     """
 
     def __init__(self, device: torch.device, pid: int, held_bytes: int = 0) -> None:
-        """`held_bytes`: what counts of what it holds already."""
         self._device = device
         self._pid = pid
         before = self._held_bytes()

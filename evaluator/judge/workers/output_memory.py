@@ -122,6 +122,5 @@ def _share_elements(outputs: Sequence[OutputLayout]) -> bool:
 
 
 def _addresses(output: OutputLayout) -> tuple[int, int]:
-    """The first byte, and the one behind the last."""
     size = span_of(output.shape, output.stride) * getattr(torch, output.dtype).itemsize
     return output.place, output.place + size

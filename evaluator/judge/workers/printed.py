@@ -52,7 +52,6 @@ class Printed:
                 return
 
     def _take(self) -> bool:
-        """Read what is there; False at the end of everything."""
         try:
             data = os.read(self._pipe, _CHUNK_BYTES)
         except BlockingIOError:
@@ -70,7 +69,6 @@ class Printed:
         os.close(self.for_worker)
 
     def close(self) -> str:
-        """Stop reading, and return the end of what was printed."""
         os.eventfd_write(self._stop, 1)
         self._reader.join()
         os.close(self._pipe)

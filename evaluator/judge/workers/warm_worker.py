@@ -40,7 +40,6 @@ class WarmWorker:
         self._step = making.submit(self._make, fork)
 
     def finish(self) -> None:
-        """Have the second step done as well, if it is not yet."""
         self._completing = True
         self._step = self._making.submit(self._make_context)
 
@@ -85,7 +84,6 @@ class WarmWorker:
         wait([self._step])
 
     def settle_context(self) -> None:
-        """Wait until no context is in the making."""
         if self._completing:
             self.settle()
 
@@ -169,7 +167,6 @@ class WarmPool:
             waiting.settle()
 
     def settle_context(self) -> None:
-        """Wait until nothing takes memory of the device."""
         for waiting in self._waiting:
             waiting.settle_context()
 
