@@ -19,11 +19,11 @@ from evaluator.judge.blockwise import same
 from evaluator.judge.builds.build_allowance import BuildAllowance
 from evaluator.judge.context.construction import Construction
 from evaluator.judge.context.problem_context import ProblemContext
-from evaluator.judge.context.sealing import sealed_outputs
 from evaluator.judge.evaluation_run import EvaluationRun
 from evaluator.judge.explaining.reference_modes import in_eval
 from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.rejection import Rejection
+from evaluator.judge.verification import SealedOutputs
 from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.reason import Reason
 from evaluator.worker.steps import Result, Step
@@ -94,10 +94,10 @@ class _Lives:
     def _fresh(self) -> ModuleRunner:
         """The candidate as it was judged, in a worker that still runs or in a new one."""
         if self._trial is None:
-            trial = EvaluationRun(self._candidate, self._builds)
+            trial = EvaluationRun(self._candidate, self._builds, self._context)
             try:
                 runner = self._context.workers.new()
-                trial.first_calls(self._context, runner, as_constructed=self._as_constructed)
+                trial.first_calls(runner, as_constructed=self._as_constructed)
             except (Rejection, InfrastructureError) as error:
                 if trial.runner is not None:
                     trial.runner.close()
@@ -193,7 +193,7 @@ class _Lives:
     ) -> list[torch.Tensor]:
         with self._context.calling(runner, draw, steps=steps, result=result) as call:
             if result == "new":
-                outputs = sealed_outputs(self._context, runner, call.reply, draw)
+                outputs = self._context.sealed_outputs(runner, call.reply, draw)
             else:
                 outputs = runner.outputs(call.reply, self._context.facts.outputs)
         if any(tensor.is_meta for tensor in outputs):
@@ -204,4 +204,4 @@ class _Lives:
 
     def _is_right(self, runner: ModuleRunner, draw: Draw, outputs: list[torch.Tensor]) -> bool:
         assert self._trial is not None
-        return self._trial.verified.is_right(self._context, runner, outputs, draw)
+        return self._trial.verified.is_right(SealedOutputs(self._context, runner, draw, outputs))

@@ -16,7 +16,6 @@ from evaluator.judge.builds.build_allowance import BuildAllowance
 from evaluator.judge.context.construction import Construction
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.context.problem_setup import CONTEXT_BYTES
-from evaluator.judge.context.sealing import rejected_as_borrowed, sealed_outputs
 from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.problem.reference import flatten_arguments
 from evaluator.judge.rejection import Rejection
@@ -24,9 +23,15 @@ from evaluator.judge.tampering import WRITES_TO_INPUTS, rejected_as_writing
 from evaluator.judge.timing.eager_slowdown import slowed_note
 from evaluator.judge.timing.sampling import Sampling, sample
 from evaluator.judge.timing.samplings import Samplings
-from evaluator.judge.timing.timed_workers import sampled_in_workers
+from evaluator.judge.timing.timed_workers import (
+    FEWEST_WORKERS,
+    is_enough,
+    is_far_slower,
+    most_workers,
+    room_for,
+)
 from evaluator.judge.timing.timing_result import timing_of
-from evaluator.judge.verification import Verification, is_near
+from evaluator.judge.verification import SealedOutputs, Verification, is_near
 from evaluator.judge.workers.call import Call
 from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.judge.workers.quiescence import works_early
@@ -46,6 +51,7 @@ class EvaluationRun:
 
     candidate: Candidate
     builds: BuildAllowance
+    context: ProblemContext
     runner: ModuleRunner | None = None
     verified: Verification = field(default_factory=Verification)
     """What verifying its calls showed, in the judgement that counts."""
@@ -62,15 +68,13 @@ class EvaluationRun:
     excess: Rejection | None = None
     """Why it is refused if it was what left the judge too little of a GPU's memory."""
 
-    def end_short_of_memory(self, context: ProblemContext, *runners: ModuleRunner | None) -> None:
+    def end_short_of_memory(self, *runners: ModuleRunner | None) -> None:
         """End workers after the device ran short, and note whether they took too much of it."""
         running = [runner for runner in runners if runner is not None and not runner.worker.ended]
-        excess = rejected_for_excess(context, running)
+        excess = rejected_for_excess(self.context, running)
         self.excess = self.excess or excess
 
-    def first_calls(
-        self, context: ProblemContext, runner: ModuleRunner, *, as_constructed: bool = False
-    ) -> None:
+    def first_calls(self, runner: ModuleRunner, *, as_constructed: bool = False) -> None:
         """Import, construct and call the candidate, all calls verified; raises `Rejection`.
 
         First with the reference's weights. Where that leads to wrong values, and copying may have
@@ -80,16 +84,14 @@ class EvaluationRun:
         `as_constructed`: at once as constructed, because it was judged so before.
         """
         before = self.verified.copy()
-        rejection = self._rejected(
-            context, runner, as_constructed=as_constructed, explains_prepared=False
-        )
+        rejection = self._rejected(runner, as_constructed=as_constructed, explains_prepared=False)
         if rejection is None:
             return
         if not _may_be_undone(runner, rejection):
             raise rejection
         # What copied weights led to says nothing of the second judgement.
         self._begin_again(before)
-        second = self._rejected(context, context.workers.new(), as_constructed=True)
+        second = self._rejected(self.context.workers.new(), as_constructed=True)
         if second is None:
             return
         is_wrong = second.reason is Reason.WRONG_VALUES
@@ -97,7 +99,7 @@ class EvaluationRun:
             rejection = second
         else:
             self._begin_again(before)
-            rejection = self._rejected(context, context.workers.new()) or rejection
+            rejection = self._rejected(self.context.workers.new()) or rejection
         rejection.message += _judged_again(second)
         raise rejection
 
@@ -108,7 +110,6 @@ class EvaluationRun:
 
     def _rejected(
         self,
-        context: ProblemContext,
         runner: ModuleRunner,
         *,
         as_constructed: bool = False,
@@ -118,120 +119,114 @@ class EvaluationRun:
         of a secret seed."""
         self.runner = runner
         try:
-            self._load(context, runner)
-            self._construct(context, runner, as_constructed=as_constructed)
+            self._load(runner)
+            self._construct(runner, as_constructed=as_constructed)
             self.verified.explains = explains_prepared or not _is_prepared(runner)
-            self._call_first(context, runner)
+            self._call_first(runner)
             self.verified.explains = True
         except Rejection as rejection:
             return rejection
         return None
 
-    def _call_first(self, context: ProblemContext, runner: ModuleRunner) -> None:
-        if context.sequence is not None:
-            context.sequence.begin(runner)
+    def _call_first(self, runner: ModuleRunner) -> None:
+        if self.context.sequence is not None:
+            self.context.sequence.begin(runner)
         self.verified.begin()
-        _make_room(context, runner)
+        _make_room(self.context, runner)
         # The worker has a module now; what it computes from here on is what counts.
-        context.draws.begin()
-        for index in range(context.rules.first_calls):
-            draw = context.draws.next(near=index == 1)
+        self.context.draws.begin()
+        for index in range(self.context.rules.first_calls):
+            draw = self.context.draws.next(near=index == 1)
             try:
-                self._verified_call(context, runner, draw)
+                self._verified_call(runner, draw)
             except Rejection as rejection:
                 wrote = rejected_as_writing(
-                    context, self.candidate, draw, self.builds.build, rejection
+                    self.context, self.candidate, draw, self.builds.build, rejection
                 )
                 raise wrote or rejection from None
-        if context.rules.in_one_process and context.sequence is None:
-            self._note_kept_address(context, runner)
+        if self.context.rules.in_one_process and self.context.sequence is None:
+            self._note_kept_address(runner)
 
-    def _load(self, context: ProblemContext, runner: ModuleRunner, *others: ModuleRunner) -> None:
-        context.workers.load(
+    def _load(self, runner: ModuleRunner, *others: ModuleRunner) -> None:
+        beside = self.context.facts.runs_reference_beside
+        self.context.workers.load(
             runner,
             self.candidate.source,
             "ModelNew",
             triton=self.candidate.backend is Backend.TRITON,
             build=self.builds.build,
-            reference=context.reference.source if context.facts.runs_reference_beside else None,
+            reference=self.context.reference.source if beside else None,
             others=others,
         )
 
-    def _verified_call(self, context: ProblemContext, runner: ModuleRunner, draw: Draw) -> None:
+    def _verified_call(self, runner: ModuleRunner, draw: Draw) -> None:
         """Raises `Rejection`, and ends the worker where it is the call that fails."""
         self.verified.made += 1
         try:
-            draw, call, sealed, borrowed = self._call(context, runner, draw)
+            call, outputs, borrowed = self._call(runner, draw)
         except Rejection:
             runner.close()
             raise
         self.device_seconds += call.wall_us / 1e6
         runner.note_memory()
-        actual, beside = _parted(context, runner, sealed)
-        self.verified.verify(context, runner, actual, draw, beside)
+        self.verified.verify(outputs)
         if borrowed is not None:
-            self._hold_against(context, borrowed.reason, borrowed.message)
-        self._note_modified_inputs(context, draw)
+            self._hold_against(borrowed.reason, borrowed.message)
+        self._note_modified_inputs(outputs.draw)
 
-    def _note_modified_inputs(self, context: ProblemContext, draw: Draw) -> None:
+    def _note_modified_inputs(self, draw: Draw) -> None:
         # On a GPU a worker can make what it maps writable.
-        writable = context.draws.writable or context.device.type == "cuda"
-        lent = writable and not context.reference.changes_inputs
-        if lent and not context.draws.holds(draw):
-            self._hold_against(context, Reason.INPUT_MODIFIED, WRITES_TO_INPUTS)
+        writable = self.context.draws.writable or self.context.device.type == "cuda"
+        lent = writable and not self.context.reference.changes_inputs
+        if lent and not self.context.draws.holds(draw):
+            self._hold_against(Reason.INPUT_MODIFIED, WRITES_TO_INPUTS)
 
-    def _note_kept_address(self, context: ProblemContext, runner: ModuleRunner) -> None:
+    def _note_kept_address(self, runner: ModuleRunner) -> None:
         """Where its inputs always lie in one place, as KernelBench's do, nothing else shows it."""
-        draw, _, sealed, _ = self._call(context, runner, context.draws.elsewhere())
-        actual, beside = _parted(context, runner, sealed)
-        if not self.verified.is_right(context, runner, actual, draw, beside):
+        _, outputs, _ = self._call(runner, self.context.draws.elsewhere())
+        if not self.verified.is_right(outputs):
             self._hold_against(
-                context,
                 Reason.KEPT_ADDRESS,
                 "results are wrong where the inputs lie at another address than in the first calls",
             )
         # In the trials on a GPU a candidate had copies of its own.
-        self._note_modified_inputs(context, draw)
+        self._note_modified_inputs(outputs.draw)
 
     def _call(
-        self, context: ProblemContext, runner: ModuleRunner, draw: Draw
-    ) -> tuple[Draw, Call, list[torch.Tensor], Rejection | None]:
-        """A call with what it was made of, its sealed outputs, and whether they are borrowed.
-
-        Raises `Rejection`.
-        """
+        self, runner: ModuleRunner, draw: Draw
+    ) -> tuple[Call, SealedOutputs, Rejection | None]:
+        """A call, its outputs, and whether they are borrowed. Raises `Rejection`."""
+        context, reference = self.context, runner.has_reference
         try:
-            reference = runner.has_reference
             with context.calling(runner, draw, reference=reference) as call:
-                sealed = sealed_outputs(context, runner, call.reply, draw, reference=reference)
-                return draw, call, sealed, rejected_as_borrowed(context, runner, call.reply)
+                sealed = context.sealed_outputs(runner, call.reply, draw, reference=reference)
+                borrowed = context.rejected_as_borrowed(runner, call.reply)
+            return call, _parted(context, runner, draw, sealed), borrowed
         except Rejection as rejection:
             if rejection.reason != "tensor_subclass" or runner.looks_at_results:
                 raise
-            self._hold_against(context, rejection.reason, rejection.message)
+            self._hold_against(rejection.reason, rejection.message)
         runner.looks_at_results = True
         if context.draws.writable:
             draw = replace(draw, order=context.draws.lay_again(draw))
-        return self._call(context, runner, draw)
+        return self._call(runner, draw)
 
-    def _construct(
-        self, context: ProblemContext, runner: ModuleRunner, *, as_constructed: bool
-    ) -> None:
+    def _construct(self, runner: ModuleRunner, *, as_constructed: bool) -> None:
         """Give both modules equal weights; raises `Rejection`."""
-        reference = context.reference
-        if context.rules.in_one_process:
+        reference = self.context.reference
+        if self.context.rules.in_one_process:
             # As KernelBench does: both as the public seed constructs them, moved to the device and
             # the task's dtype before each call, under the flags that the candidate leaves behind.
             reference.construct_publicly()
             reference.set_state(reference.seeded)
-            Construction(context.setup, {}).on(runner)
+            Construction(self.context.setup, {}).on(runner)
             runner.fit, runner.steps, runner.rejects_late_work = "seeded", ("cast",), False
             reference.flags = runner.flags
             return
         if not as_constructed:
             reference.construct_publicly()
             reference.randomise(secrets.randbits(62))
-            if Construction(context.setup, reference.state()).on(runner) != "unmatched":
+            if Construction(self.context.setup, reference.state()).on(runner) != "unmatched":
                 return
         self.seed = seed = secrets.randbits(62)
         reference.construct(seed)
@@ -242,35 +237,36 @@ class EvaluationRun:
                 "its parameters are the reference's neither by name nor by order and shape, and "
                 f"`{fixed[0]}` follows from no seed: register the reference's parameters",
             )
-        Construction(context.setup, {}, seed=seed).on(runner)
+        Construction(self.context.setup, {}, seed=seed).on(runner)
         runner.fit = "seeded"
 
-    def at_hidden_sizes(self, context: ProblemContext, *, another: bool = False) -> None:
+    def at_hidden_sizes(self, hidden: ProblemContext, *, another: bool) -> None:
         """The same in a worker of its own, at sizes that the candidate's author was not shown.
 
         `another`: they are not the last ones.
         """
-        visible = self.runner
+        visible = self.context, self.runner
+        self.context = hidden
         try:
-            self.first_calls(context, context.workers.new(another=another))
+            self.first_calls(self.context.workers.new(another=another))
             if self.runner is not None:
-                self._note_late_work(context, self.runner)
+                self._note_late_work(self.runner)
         except Rejection as rejection:
             shapes = " and ".join(
                 str(tuple(t.shape))
-                for t in flatten_arguments(context.draws.values_of(context.draws.plain()))
+                for t in flatten_arguments(hidden.draws.values_of(hidden.draws.plain()))
             )
             rejection.message = f"with other sizes, inputs of shape {shapes}: {rejection.message}"
             raise
         except (DeviceError, torch.OutOfMemoryError):
-            self.end_short_of_memory(context, self.runner)
+            self.end_short_of_memory(self.runner)
             raise
         finally:
             if self.runner is not None:
                 self.runner.close()
-            self.runner = visible
+            self.context, self.runner = visible
 
-    def time(self, context: ProblemContext, runner: ModuleRunner) -> None:
+    def time(self, runner: ModuleRunner) -> None:
         """Time the candidate beside its baselines, some calls verified; raises `Rejection`.
 
         What copied weights undo may show in few calls only, so that the first ones were right. Then
@@ -278,33 +274,32 @@ class EvaluationRun:
         """
         begin = time.monotonic()
         try:
-            self._time(context, runner)
+            self._time(runner)
         except Rejection as rejection:
             if not _may_be_undone(runner, rejection):
                 raise
-            second = self._rejected_as_constructed(context)
+            second = self._rejected_as_constructed()
             if second is not None:
                 rejection.message += _judged_again(second)
                 raise
         finally:
             self.timing_seconds = time.monotonic() - begin
 
-    def _rejected_as_constructed(self, context: ProblemContext) -> Rejection | None:
+    def _rejected_as_constructed(self) -> Rejection | None:
         """Why it is refused where it is judged and timed anew with what its constructor made."""
         self._begin_again(Verification())
-        rejection = self._rejected(context, context.workers.new(), as_constructed=True)
+        rejection = self._rejected(self.context.workers.new(), as_constructed=True)
         if rejection is None:
             assert self.runner is not None
             try:
-                self._time(context, self.runner)
+                self._time(self.runner)
             except Rejection as later:
                 return later
         return rejection
 
-    def _time(self, context: ProblemContext, runner: ModuleRunner) -> None:
-        samplings, notes = sampled_in_workers(context, self, runner)
-        self.notes += notes
-        self.seen = dict(samplings[-1].seen)
+    def _time(self, runner: ModuleRunner) -> None:
+        samplings = self._sampled_in_workers(runner)
+        context, self.seen = self.context, dict(samplings[-1].seen)
         if context.device.type == "cuda":
             workers = Samplings(samplings, context.device)
             self.seen["timed_beyond_device_us"] = workers.hidden_us(None)
@@ -324,37 +319,76 @@ class EvaluationRun:
         self.notes += context.baselines.notes.values()
         if timing.floor_us is not None and timing.latency_us < timing.floor_us:
             self._hold_against(
-                context,
                 Reason.BELOW_FLOOR,
                 f"{timing.latency_us:.2f} us is less than the {timing.floor_us:.2f} us that moving "
                 "the bytes takes at this device's published peak: the work was not done",
             )
-        self._note_late_work(context, runner)
+        self._note_late_work(runner)
         self.timing = timing
 
-    def _note_late_work(self, context: ProblemContext, runner: ModuleRunner) -> None:
+    def _note_late_work(self, runner: ModuleRunner) -> None:
         for reason, message in runner.late_work.items():
-            self._hold_against(context, reason, message)
+            self._hold_against(reason, message)
 
-    def _hold_against(self, context: ProblemContext, reason: Reason, message: str) -> None:
+    def _hold_against(self, reason: Reason, message: str) -> None:
         """Refuse it, or note a finding where KernelBench's rules decide; raises `Rejection`."""
-        if context.rules.rejects:
+        if self.context.rules.rejects:
             raise Rejection(Status.INTEGRITY, reason, message)
         if reason not in {finding.partition(":")[0] for finding in self.findings}:
             self.findings.append(f"{reason}: {message}")
 
+    def _sampled_in_workers(self, runner: ModuleRunner) -> list[Sampling]:
+        """Samplings of `runner`, and of further workers until the interval is narrow.
+
+        At most as many as the time allows, a quarter of a second each; those that surely follow
+        start together. One alone in half a second, under KernelBench's protocol, which measures in
+        one process, where there is no memory for another, and on a GPU for a kernel that is far
+        slower than its baselines. Raises `Rejection`.
+        """
+        context = self.context
+        most = count = most_workers(context.settings)
+        context.baselines.start_eager(0)
+        if most > 1 and not room_for(context, runner, 1, 1):
+            count = 1
+        seconds = context.settings.timing_seconds / count
+        first = self._sampled(runner, seconds, (), count > 1)
+        if count > 1 and is_far_slower(first, context.settings):
+            return [replace(first, stopped="slow")]
+        samplings = [first]
+        while len(samplings) < count and not is_enough(context, samplings):
+            timed = len(samplings)
+            wanted = (FEWEST_WORKERS if timed < FEWEST_WORKERS else count) - timed
+            more = room_for(context, runner, timed, wanted)
+            if not more:
+                count = timed
+                break
+            context.baselines.start_eager(timed, more)
+            with self._further_workers(runner, more) as others:
+                for waiting in (runner, *others):
+                    waiting.stand_still()
+                for other in others:
+                    if not is_enough(context, samplings):
+                        self._first_calls_of_another(other)
+                        samplings.append(self._sampled(other, seconds, tuple(samplings), True))
+                    with context.memory.settled_after():
+                        other.close()
+        if context.sequence is not None and len(samplings) > 1:
+            runner.construct_again()
+            context.sequence.begin(runner)
+        if count < most:
+            self.notes.append(f"no memory for more workers: timed in {count} of {most}")
+        return samplings
+
     @contextmanager
-    def further_workers(
-        self, context: ProblemContext, runner: ModuleRunner, count: int
-    ) -> Iterator[list[ModuleRunner]]:
+    def _further_workers(self, runner: ModuleRunner, count: int) -> Iterator[list[ModuleRunner]]:
         """Fresh workers with the module of `runner`, which start together; raises `Rejection` and
         `DeviceError`."""
         others: list[ModuleRunner] = []
         try:
             for _ in range(count):
-                others.append(context.workers.new())
+                others.append(self.context.workers.new())
             with _of_another_worker():
-                self._load(context, *others)
+                self._load(*others)
                 runner.construct_on(*others)
             for other in others:
                 other.memory_bytes = runner.memory_bytes
@@ -363,22 +397,21 @@ class EvaluationRun:
                 other.looks_at_results = runner.looks_at_results
             yield others
         except (DeviceError, torch.OutOfMemoryError):
-            self.end_short_of_memory(context, *others)
+            self.end_short_of_memory(*others)
             raise
         finally:
             for other in others:
                 other.close()
 
-    def first_calls_of_another(self, context: ProblemContext, runner: ModuleRunner) -> None:
-        if context.sequence is not None:
-            context.sequence.begin(runner)
+    def _first_calls_of_another(self, runner: ModuleRunner) -> None:
+        if self.context.sequence is not None:
+            self.context.sequence.begin(runner)
         with _of_another_worker():
             for _ in range(_CALLS_OF_ANOTHER):
-                self._verified_call(context, runner, context.draws.next())
+                self._verified_call(runner, self.context.draws.next())
 
-    def sampled(
+    def _sampled(
         self,
-        context: ProblemContext,
         runner: ModuleRunner,
         seconds: float,
         before: Sequence[Sampling],
@@ -389,17 +422,17 @@ class EvaluationRun:
         `Rejection`."""
 
         def verify(sealed: list[torch.Tensor], draw: Draw) -> None:
-            if context.rules.rejects:
-                self.verified.verify(context, runner, sealed, draw)
-            elif not is_near(sealed, context.expected(draw)):
+            if self.context.rules.rejects:
+                self.verified.verify(SealedOutputs(self.context, runner, draw, sealed))
+            elif not is_near(sealed, self.context.expected(draw)):
                 message = "a later call, while it was timed, was wrong"
-                self._hold_against(context, Reason.WRONG_LATER, message)
+                self._hold_against(Reason.WRONG_LATER, message)
 
         # On a busy machine one of two workers may get its processor late for a whole short sample,
         # hardly twice. Of the first nothing counts, so being early in it alone is no gain.
         for _ in range(2):
             sampling = sample(
-                context,
+                self.context,
                 runner,
                 verify,
                 number=len(before),
@@ -412,7 +445,6 @@ class EvaluationRun:
             if not _is_early(sampling):
                 return sampling
         self._hold_against(
-            context,
             Reason.WORK_BEFORE_START,
             "the candidate works outside its calls: before they start, or after they returned",
         )
@@ -429,13 +461,13 @@ def _of_another_worker() -> Iterator[None]:
 
 
 def _parted(
-    context: ProblemContext, runner: ModuleRunner, sealed: list[torch.Tensor]
-) -> tuple[list[torch.Tensor], list[torch.Tensor] | None]:
+    context: ProblemContext, runner: ModuleRunner, draw: Draw, sealed: list[torch.Tensor]
+) -> SealedOutputs:
     if not runner.has_reference:
-        return sealed, None
+        return SealedOutputs(context, runner, draw, sealed)
     count = len(context.facts.outputs)
-    actual, beside = sealed[:-count], sealed[-count:]
-    return actual, None if any(t.is_meta for t in sealed) else beside
+    beside = None if any(t.is_meta for t in sealed) else sealed[-count:]
+    return SealedOutputs(context, runner, draw, sealed[:-count], beside)
 
 
 def _is_early(sampling: Sampling) -> bool:

@@ -88,10 +88,10 @@ class Judge:
         """Judge one candidate. Raises `InfrastructureError` when our side breaks."""
         begin = time.monotonic()
         builds = BuildAllowance(self._builder, request.settings.build_timeout_s)
-        run = EvaluationRun(request.candidate, builds)
         rejection: Rejection | None = None
         with self.holding(request.settings.device):
             context = self.context_for(request)
+            run = EvaluationRun(request.candidate, builds, context)
             shortage: Exception | None = None
             try:
                 # On a GPU the next worker gets ready while this one is timed.
@@ -99,12 +99,12 @@ class Judge:
                 run.runner = context.workers.new(another=more or bool(request.hidden_references))
                 if request.settings.isolation == "strict":
                     insist(run.runner.worker.isolation, self._builder.isolation)
-                self._try(context, run.runner, run, request)
+                self._try(run, run.runner, request)
             except Rejection as reason:
                 rejection = reason
             except (DeviceError, torch.OutOfMemoryError) as error:
                 shortage = error.with_traceback(None)
-                run.end_short_of_memory(context, run.runner)
+                run.end_short_of_memory(run.runner)
             finally:
                 runner = run.runner
                 memory = _memory(context, runner)
@@ -309,22 +309,16 @@ class Judge:
         if self.device.type == "cuda" and self._device_is_short():
             torch.cuda.empty_cache()
 
-    def _try(
-        self,
-        context: ProblemContext,
-        runner: ModuleRunner,
-        run: EvaluationRun,
-        request: EvaluationRequest,
-    ) -> None:
-        run.first_calls(context, runner)
+    def _try(self, run: EvaluationRun, runner: ModuleRunner, request: EvaluationRequest) -> None:
+        run.first_calls(runner)
         assert run.runner is not None
         runner = run.runner
         if runner.build is not None and not runner.build.ok:
             run.notes.append("a build failed and the candidate went on without it")
-        hidden = context.hidden(request.hidden_references)
+        hidden = run.context.hidden(request.hidden_references)
         for other in hidden:
             run.at_hidden_sizes(other, another=other is not hidden[-1])
-        run.time(context, runner)
+        run.time(runner)
 
     def close(self) -> None:
         self._forget_contexts(keep=0)

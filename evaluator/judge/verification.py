@@ -38,6 +38,24 @@ _EXACT_SECONDS = 0.02
 spent on a call on average."""
 
 
+@dataclass(frozen=True)
+class SealedOutputs:
+    """What one call of a worker gave."""
+
+    context: ProblemContext
+    runner: ModuleRunner
+    draw: Draw
+    actual: list[torch.Tensor]
+    beside: list[torch.Tensor] | None = None
+    """What the reference gave in the candidate's process, if it ran there."""
+
+    def expected(self) -> list[torch.Tensor]:
+        """The outputs to compare with: those of the reference in the candidate's process, where
+        these may be right. There cuDNN takes the same algorithms for both."""
+        expected, beside = self.context.expected(self.draw), self.beside
+        return beside if beside is not None and is_near(beside, expected) else expected
+
+
 @dataclass
 class Verification:
     made: int = 0
@@ -81,29 +99,20 @@ class Verification:
             mismatch=mismatch,
         )
 
-    def verify(
-        self,
-        context: ProblemContext,
-        runner: ModuleRunner,
-        actual: list[torch.Tensor],
-        draw: Draw,
-        beside: list[torch.Tensor] | None = None,
-    ) -> None:
-        """Compare the sealed outputs of one call with the reference's; raises `Rejection`.
-
-        `beside`: what the reference gave in the candidate's process, if it ran there.
-        """
+    def verify(self, outputs: SealedOutputs) -> None:
+        """Compare the outputs of one call with the reference's; raises `Rejection`."""
+        context, draw = outputs.context, outputs.draw
         self.judged += 1
         self.seeds.append(draw.seed)
-        expected = _believed(beside, context.expected(draw))
+        expected = outputs.expected()
         # What passes without fp64 would pass with it; what does not is compared in fp64 after all.
         if (
             not self._wants_fp64(context)
-            and self._compared(context, runner, actual, expected, None, draw, screening=True).ok
+            and self._compared(outputs, expected, None, screening=True).ok
         ):
             self.earlier = (*self.earlier, draw)[-_KEPT_DRAWS:]
             return
-        verdict = self._compared_in_fp64(context, runner, actual, expected, draw, describing=True)
+        verdict = self._compared_in_fp64(outputs, expected, describing=True)
         self.judged_in_fp64 += self.source != "task_precision"
         if verdict.error_ratio is not None:
             self.worst_ratio = max(verdict.error_ratio, self.worst_ratio or 0.0)
@@ -118,12 +127,14 @@ class Verification:
             aside = self.copy()
             explanation = Explanation(
                 context,
-                runner,
+                outputs.runner,
                 draw,
-                actual,
-                lambda outputs, draw: aside.is_right(context, runner, outputs, draw),
+                outputs.actual,
+                lambda actual, draw: aside.is_right(
+                    replace(outputs, actual=actual, draw=draw, beside=None)
+                ),
                 self.earlier,
-                runner.word,
+                outputs.runner.word,
             )
             mismatch = explanation.of(mismatch)
         raise Rejection(
@@ -133,18 +144,11 @@ class Verification:
             mismatch=mismatch,
         )
 
-    def is_right(
-        self,
-        context: ProblemContext,
-        runner: ModuleRunner,
-        actual: list[torch.Tensor],
-        draw: Draw,
-        beside: list[torch.Tensor] | None = None,
-    ) -> bool:
+    def is_right(self, outputs: SealedOutputs) -> bool:
         """Whether the outputs of a call pass the rule; nothing is counted or explained."""
-        expected = _believed(beside, context.expected(draw))
-        passed = self._compared(context, runner, actual, expected, None, draw, screening=True).ok
-        return passed or self._compared_in_fp64(context, runner, actual, expected, draw).ok
+        expected = outputs.expected()
+        passed = self._compared(outputs, expected, None, screening=True).ok
+        return passed or self._compared_in_fp64(outputs, expected).ok
 
     def _wants_fp64(self, context: ProblemContext) -> bool:
         """Whether the call in hand is verified in fp64, drawn once its outputs are sealed."""
@@ -156,16 +160,9 @@ class Verification:
         )
 
     def _compared_in_fp64(
-        self,
-        context: ProblemContext,
-        runner: ModuleRunner,
-        actual: list[torch.Tensor],
-        expected: list[torch.Tensor],
-        draw: Draw,
-        *,
-        describing: bool = False,
+        self, outputs: SealedOutputs, expected: list[torch.Tensor], *, describing: bool = False
     ) -> OutputVerdict:
-        exact = None
+        context, draw, exact = outputs.context, outputs.draw, None
         if context.rules.fp32_tolerance is None:
             with context.memory.measured_verification():
                 found = context.exact(draw)
@@ -174,9 +171,7 @@ class Verification:
             self.source = "task_precision"
 
         def beside(reference: list[torch.Tensor], multiple: float | None = None) -> OutputVerdict:
-            return self._compared(
-                context, runner, actual, reference, exact, draw, multiple=multiple
-            )
+            return self._compared(outputs, reference, exact, multiple=multiple)
 
         verdict = beside(expected)
         if exact is not None:
@@ -190,28 +185,26 @@ class Verification:
             verdict = next((v for v in verdicts if v.ok), verdict)
         if verdict.ok or not describing:
             return verdict
-        return self._compared(context, runner, actual, expected, exact, draw, describing=True)
+        return self._compared(outputs, expected, exact, describing=True)
 
     def _compared(
         self,
-        context: ProblemContext,
-        runner: ModuleRunner,
-        actual: list[torch.Tensor],
+        outputs: SealedOutputs,
         expected: list[torch.Tensor],
         exact: Sequence[torch.Tensor] | None,
-        draw: Draw,
         *,
         multiple: float | None = None,
         screening: bool = False,
         describing: bool = False,
     ) -> OutputVerdict:
+        context, runner = outputs.context, outputs.runner
         # Ties are looked for in the inputs, and what is wrong is described with them.
         wanted = describing or any(not t.dtype.is_floating_point for t in expected)
         return compare(
-            actual,
+            outputs.actual,
             [tensor.to(context.device) for tensor in expected],
             exact,
-            inputs=flatten_arguments(context.draws.values_of(draw)) if wanted else (),
+            inputs=flatten_arguments(context.draws.values_of(outputs.draw)) if wanted else (),
             precision=context.settings.precision,
             tolerance=context.rules.tolerance(context.settings.precision),
             accumulation=context.work.accumulation,
@@ -238,14 +231,6 @@ def _near(one: torch.Tensor, other: torch.Tensor) -> bool:
     # Of a softmax over long rows, zeros would be near to everything by 1e-2 alone.
     norm = float(torch.linalg.vector_norm(other)) / max(other.numel(), 1) ** 0.5
     return close(one, other, rtol=_LIBRARY, atol=_LIBRARY * min(1.0, norm))
-
-
-def _believed(
-    beside: list[torch.Tensor] | None, expected: list[torch.Tensor]
-) -> list[torch.Tensor]:
-    """The outputs to compare with: those of the reference in the candidate's process, where these
-    may be right. There cuDNN takes the same algorithms for both."""
-    return beside if beside is not None and is_near(beside, expected) else expected
 
 
 def _smaller(one: float | None, other: float | None) -> float | None:

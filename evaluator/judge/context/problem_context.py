@@ -9,9 +9,10 @@ from typing import Any, Unpack
 
 import torch
 
-from evaluator.evaluation import ProblemRequest
+from evaluator.evaluation import ProblemRequest, Status
 from evaluator.hardware.devices import cache_bytes, describe
 from evaluator.hardware.published import published
+from evaluator.ipc.reply import Reply
 from evaluator.judge.bounds.ceilings import measure_ceilings
 from evaluator.judge.bounds.speed_of_light import bounds
 from evaluator.judge.context.baselines import Baselines
@@ -21,9 +22,11 @@ from evaluator.judge.context.worker_factory import WorkerFactory
 from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.problem.exact_reference import Exact
 from evaluator.judge.problem.reference import flatten_arguments
+from evaluator.judge.rejection import Rejection
 from evaluator.judge.workers.call import Call
 from evaluator.judge.workers.module_runner import CallOptions, ModuleRunner
 from evaluator.judge.workers.zygote import Zygote
+from evaluator.reason import Reason
 from evaluator.settings import Settings
 
 
@@ -113,6 +116,7 @@ class ProblemContext:
         return self.reference.run(self.draws.values_of(draw), draw.random_seed)
 
     def _arguments(self, draw: Draw) -> list[Any]:
+        # A list of its own: it is emptied on the way.
         return list(self.draws.values_of(draw))
 
     def _up_to(self, draw: Draw) -> list[Draw]:
@@ -135,6 +139,32 @@ class ProblemContext:
             torch.cuda.synchronize(self.device)
         self.exact_seconds = time.monotonic() - begin
         return Exact(outputs, source)
+
+    def sealed_outputs(
+        self, runner: ModuleRunner, reply: Reply, draw: Draw, *, reference: bool = False
+    ) -> list[torch.Tensor]:
+        """Copies of a call's outputs, out of the worker's reach; raises `Rejection`.
+
+        Where the reference changes its inputs, the inputs as the call left them come after the
+        outputs, as in `expected`. `reference`: those of the reference beside it come last.
+        """
+        outputs = runner.outputs(reply, self.facts.outputs * (2 if reference else 1))
+        return [*outputs, *self.draws.lying(draw)] if self.facts.compares_inputs else outputs
+
+    def rejected_as_borrowed(self, runner: ModuleRunner, reply: Reply) -> Rejection | None:
+        """Why outputs are refused that are views of the inputs, or of each other, where the
+        reference's are not. Of the call whose context lasts."""
+        borrowed, allowed = runner.borrowed(reply), self.facts.borrowed
+        if borrowed.inputs and not allowed.inputs:
+            what = "an output is a view of an input"
+        elif borrowed.each_other and not allowed.each_other:
+            what = "two outputs share memory"
+        elif borrowed.itself and not allowed.itself:
+            what = "an output is a view with several elements at one address"
+        else:
+            return None
+        message = f"{what}, which the reference's is not; return a copy"
+        return Rejection(Status.INTEGRITY, Reason.BORROWED_OUTPUT, message)
 
     def judge_bytes(self, runner: ModuleRunner) -> int | None:
         """Most of a GPU's memory that the judge has held while `runner` was judged, with what it

@@ -15,7 +15,6 @@ import torch
 from evaluator.evaluation import Stopped
 from evaluator.judge.context.baselines import failures_are_ours
 from evaluator.judge.context.problem_context import ProblemContext
-from evaluator.judge.context.sealing import rejected_as_borrowed, sealed_outputs
 from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.timing.call_cost import CallCost, call_cost
 from evaluator.judge.timing.disturbance import MOST_DISTURBED_SHARE, Disturbance, Watch, watch
@@ -251,12 +250,12 @@ class _Sampler:
                 context.calling(runner, draw, flushes=True, hold_s=hold_s, reads=reads) as call,
             ):
                 borrowed = (
-                    rejected_as_borrowed(context, runner, call.reply) if which is None else None
+                    context.rejected_as_borrowed(runner, call.reply) if which is None else None
                 )
                 if borrowed is not None and context.rules.rejects:
                     raise borrowed
                 if reads:
-                    sealed = sealed_outputs(context, runner, call.reply, draw), draw
+                    sealed = context.sealed_outputs(runner, call.reply, draw), draw
             calls[which] = call
             self._device_seconds += call.wall_us / 1e6
         enqueued = is_held and {None, BaselineName.EAGER} <= self._held

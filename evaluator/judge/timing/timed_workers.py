@@ -7,9 +7,6 @@ process: one pair of workers does not show it. So each pair is one measurement.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from dataclasses import replace
-from typing import Protocol
 
 import torch
 
@@ -27,82 +24,13 @@ from evaluator.settings import BaselineName, Settings
 
 _PER_SECOND = 4
 """Workers for each second of timing."""
-_FEWEST, _MOST = 3, 6
+FEWEST_WORKERS, _MOST = 3, 6
 """With fewer, chance alone may bring the workers together."""
-
-
-class TimedCandidate(Protocol):
-    """A candidate that can be timed in several workers. Each method raises `Rejection`."""
-
-    def sampled(
-        self,
-        context: ProblemContext,
-        runner: ModuleRunner,
-        seconds: float,
-        before: Sequence[Sampling],
-        several: bool,
-    ) -> Sampling:
-        """Calls of one worker beside the baselines', timed for `seconds`, after those of the
-        workers before it. `several`: it is one of several."""
-
-    def further_workers(
-        self, context: ProblemContext, runner: ModuleRunner, count: int
-    ) -> AbstractContextManager[list[ModuleRunner]]:
-        """So many fresh workers with the module of `runner`. Raises `DeviceError`, too."""
-
-    def first_calls_of_another(self, context: ProblemContext, runner: ModuleRunner) -> None:
-        """The first calls of a further worker, verified."""
 
 
 def most_workers(settings: Settings) -> int:
     count = min(_MOST, round(_PER_SECOND * settings.timing_seconds))
-    return 1 if count < _FEWEST or RULES[settings.protocol].in_one_process else count
-
-
-def sampled_in_workers(
-    context: ProblemContext, candidate: TimedCandidate, runner: ModuleRunner
-) -> tuple[list[Sampling], list[str]]:
-    """Samplings of `runner`, and of further workers of its candidate until the interval is narrow;
-    and what a reader should know about them.
-
-    At most as many as the time allows, a quarter of a second each; those that surely follow start
-    together. One alone in half a second, under KernelBench's protocol, which measures in one
-    process, where there is no memory for another, and on a GPU for a kernel that is far slower than
-    its baselines. Raises `Rejection`.
-    """
-    most = count = most_workers(context.settings)
-    context.baselines.start_eager(0)
-    if most > 1 and not _room_for(context, runner, 1, 1):
-        count = 1
-    seconds = context.settings.timing_seconds / count
-    first = candidate.sampled(context, runner, seconds, (), count > 1)
-    if count > 1 and is_far_slower(first, context.settings):
-        return [replace(first, stopped="slow")], []
-    samplings = [first]
-    while len(samplings) < count and not _is_enough(context, samplings):
-        timed = len(samplings)
-        wanted = (_FEWEST if timed < _FEWEST else count) - timed
-        more = _room_for(context, runner, timed, wanted)
-        if not more:
-            count = timed
-            break
-        context.baselines.start_eager(timed, more)
-        with candidate.further_workers(context, runner, more) as others:
-            for waiting in (runner, *others):
-                waiting.stand_still()
-            for other in others:
-                if not _is_enough(context, samplings):
-                    candidate.first_calls_of_another(context, other)
-                    before = tuple(samplings)
-                    samplings.append(candidate.sampled(context, other, seconds, before, True))
-                with context.memory.settled_after():
-                    other.close()
-    if context.sequence is not None and len(samplings) > 1:
-        runner.construct_again()
-        context.sequence.begin(runner)
-    if count < most:
-        return samplings, [f"no memory for more workers: timed in {count} of {most}"]
-    return samplings, []
+    return 1 if count < FEWEST_WORKERS or RULES[settings.protocol].in_one_process else count
 
 
 def is_far_slower(sampling: Sampling, settings: Settings) -> bool:
@@ -115,8 +43,8 @@ def is_far_slower(sampling: Sampling, settings: Settings) -> bool:
     )
 
 
-def _is_enough(context: ProblemContext, samplings: list[Sampling]) -> bool:
-    if len(samplings) < _FEWEST:
+def is_enough(context: ProblemContext, samplings: list[Sampling]) -> bool:
+    if len(samplings) < FEWEST_WORKERS:
         return False
     ratios = Samplings(samplings, context.device).ratios(BaselineName.EAGER)
     interval = over_workers(ratios)
@@ -127,7 +55,7 @@ def _is_enough(context: ProblemContext, samplings: list[Sampling]) -> bool:
     return is_far and decided and interval.relative_width < context.settings.clear_width
 
 
-def _room_for(context: ProblemContext, runner: ModuleRunner, timed: int, wanted: int) -> int:
+def room_for(context: ProblemContext, runner: ModuleRunner, timed: int, wanted: int) -> int:
     """How many of the wanted workers find memory. Where it is short, eager's workers beside the
     earlier ones end: an interval over two workers is as good as none."""
     sizes = range(wanted, 0, -1)
@@ -135,7 +63,7 @@ def _room_for(context: ProblemContext, runner: ModuleRunner, timed: int, wanted:
     ending = context.baselines.further
     if (
         more
-        or timed >= _FEWEST
+        or timed >= FEWEST_WORKERS
         or not ending
         or not _are_free(context, [runner, *ending[:1]], ending)
     ):
