@@ -36,7 +36,6 @@ _DETAILS: tuple[tuple[tuple[str, ...], str], ...] = (
 
 
 def mismatch_words(correctness: Correctness) -> list[str]:
-    """Lines of text on what did not compare; empty without a mismatch."""
     found = correctness.mismatch
     if found is None:
         return []

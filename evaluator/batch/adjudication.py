@@ -194,7 +194,6 @@ class Adjudication:
             )
 
     def _rival(self, name: BaselineName) -> str:
-        """What a speedup is over, with its flags, so that a reader knows whether it is theirs."""
         flags = {row.rivals[name].flags for row in self.rows if name in row.rivals} - {""}
         return f"{name} ({', '.join(sorted(flags))})" if flags else name
 

@@ -161,7 +161,6 @@ class Builder:
 
 
 def _allowed_flags(request: BuildRequest, tools: Toolchain) -> tuple[Flags, str]:
-    """The request's flags, and a line on those that were replaced. Raises RefusedFlagError."""
     device = device_flags(request.cuda_cflags, tools.includable)
     flags = Flags(
         host_flags(request.cflags, tools.includable),

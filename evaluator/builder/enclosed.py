@@ -66,7 +66,6 @@ def main(order: dict[str, Any]) -> None:
 
 
 def _own_namespaces(folder: Path, visible: list[str]) -> None:
-    """A network without devices, and a file system of what is needed; raises `OSError`."""
     if os.geteuid() != 0 and not namespaces.become_master_of_own_user_namespace():
         raise OSError("no user namespace can be made")
     mounts.leave_shared_mounts()

@@ -146,7 +146,6 @@ def _made(folder: Path) -> Path:
 
 
 def _read(process: subprocess.Popen[bytes], deadline: float) -> tuple[str, bool]:
-    """What it prints until it ends or time is up; however much that is, little of it is kept."""
     assert process.stdout is not None
     kept = b""
     with process.stdout as pipe:

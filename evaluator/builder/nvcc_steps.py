@@ -81,7 +81,6 @@ def side_by_side(said: str, source: str, key: str) -> tuple[str, ...] | None:
 
 
 def _read(said: str) -> tuple[dict[str, str], list[list[str]]]:
-    """The variables that nvcc sets for its steps, and the steps; raises ValueError."""
     variables: dict[str, str] = {}
     steps = []
     for line in said.splitlines():

@@ -26,7 +26,6 @@ _NEUTRAL = frozenset(
 
 
 def own_namespaces(source: str) -> frozenset[str]:
-    """Namespaces in which the source registers operators of its own."""
     found = set(re.findall(r"\bTORCH_LIBRARY(?:_FRAGMENT|_IMPL)?\s*\(\s*(\w+)", source))
     if "TORCH_EXTENSION_NAME" in found:
         found.update(re.findall(r"\b(?:name\s*=|load(?:_inline)?\()\s*[\"'](\w+)", source))

@@ -43,8 +43,6 @@ class CollectedKernel(Record):
 
 
 class KernelTrace(Record):
-    """The kernels of one forward call on a GPU, by device time, longest first."""
-
     kernels: tuple[CollectedKernel, ...]
     span_us: float | None = None
     """From the first kernel's start to the last one's end; None under a replaying profiler."""
@@ -108,8 +106,6 @@ class CallShares(Record):
 
 
 class LoopFacts(Record):
-    """Floating-point instructions in the innermost loops of a compiled library."""
-
     packed: int
     """Those that work on several elements at once."""
     scalar: int
@@ -140,8 +136,6 @@ class CpuTrace(Record):
 
 
 class Work(Record):
-    """What the reference has to move and to compute in one forward call."""
-
     bytes: float
     flops: float
     """Of matrix products, convolutions and attention."""

@@ -158,7 +158,6 @@ def device_timeline(events: Sequence[TraceEvent]) -> DeviceTimeline:
 
 
 def _gaps(activities: Sequence[TraceEvent]) -> Iterator[tuple[float, float]]:
-    """Beginnings and ends: when nothing ran, between the first activity and the last one."""
     ordered = sorted(activities, key=lambda event: event["ts"])
     busy_until = _end(ordered[0])
     for event in ordered[1:]:

@@ -119,8 +119,6 @@ def undefined_findings(text: str) -> tuple[Finding, ...]:
 
 
 def _own_frames(report: str, begin: re.Pattern[str]) -> list[tuple[str, str, int]]:
-    """Function, file and line of the frames in the candidate's sources, of the first stack behind
-    `begin`. What calls itself is there once."""
     started = begin.search(report)
     frames: list[tuple[str, str, int]] = []
     inside = False

@@ -119,7 +119,6 @@ class AddressSanitizer:
     def _watch(
         self, zygote: Zygote, context: ProblemContext, request: EvaluationRequest, seen: _Seen
     ) -> None:
-        """Call the candidate in a worker with the sanitizers, and note what they say."""
         settings = request.settings
 
         def build(order: BuildRequest) -> BuildOutcome:

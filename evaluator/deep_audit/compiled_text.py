@@ -46,7 +46,6 @@ def with_lines(finding: Finding, texts: Texts) -> Finding:
 
 
 def _rows(texts: Texts, file: str, number: int, frames: Sequence[str]) -> list[str]:
-    """The file's lines; none where it is unknown which file of that name is meant."""
     own = [text.splitlines() for name, text in texts if _base(name) == _base(file)]
     own = [rows for rows in own if number <= len(rows)]
     if len(own) > 1:

@@ -105,7 +105,6 @@ def crashed(evaluation: Evaluation, settings: Settings) -> bool:
 
 
 def _with_blocks(run: SanitizerRun, sizes: dict[int, list[str]]) -> SanitizerRun:
-    """The findings with the names of the tensors that are as large as the block they tell of."""
 
     def named(finding: Finding) -> Finding:
         match = _BLOCK.search(finding.text)

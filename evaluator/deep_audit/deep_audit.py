@@ -39,8 +39,6 @@ Occasion = Literal["asked", "speedup", "under_bound", "required"]
 
 
 class DeepAuditor:
-    """Audits what one judge has found correct. Not safe for several threads."""
-
     def __init__(self, judge: Judge, builder: Builder) -> None:
         self._judge = judge
         self._builder = builder

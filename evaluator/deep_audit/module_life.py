@@ -92,7 +92,6 @@ class _Lives:
         return LifeTrial(life=life, outcome="holds")
 
     def _fresh(self) -> ModuleRunner:
-        """The candidate as it was judged, in a worker that still runs or in a new one."""
         if self._trial is None:
             trial = EvaluationRun(self._candidate, self._builds, self._context)
             try:

@@ -182,7 +182,6 @@ def _defers(each: ast.ClassDef) -> bool:
 
 
 def _named(function: ast.expr) -> str:
-    """`Model` for `Model(...)` and for `Model.forward(...)`."""
     if isinstance(function, ast.Attribute) and function.attr == "forward":
         function = function.value
     return function.id if isinstance(function, ast.Name) else ""

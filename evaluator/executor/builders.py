@@ -17,8 +17,6 @@ from evaluator.judge.builds.built_ahead import BuiltAhead
 
 
 class Builders:
-    """Builds candidates side by side. Safe for several threads."""
-
     def __init__(self, module: str, device: str, cache: Path, number: int) -> None:
         self.services = [Service(module, device, str(cache)) for _ in range(number)]
         self._on_cpu = device == "cpu"

@@ -85,7 +85,6 @@ class RayExecutor(AbstractContextManager["RayExecutor"]):
 
 
 def _refused(address: str | None, why: str) -> Exception:
-    """The user's mistake where an address was given, ours where the cluster is our own."""
     return UsageError(f"--ray-address {address}: {why}") if address else ClusterError(why)
 
 

@@ -58,8 +58,6 @@ class Answer(Record):
 
 class RayJudge:
     def __init__(self, device: str, executors: int = 1) -> None:
-        """`device` is `cpu` or `cuda:0`, the GPU that Ray gave to this actor, which is one of so
-        many on its node."""
         self._device = device
         self._executor = LocalExecutor(device, executors=executors)
         _settle()

@@ -104,7 +104,6 @@ class Service:
         return spoken[-1][-_LAST_CHARACTERS:] if spoken else "it printed nothing"
 
     def _stop(self, of: Channel | None = None, patience_s: float = 10.0) -> int | None:
-        """How it ended; `of`: unless another one was started since, and has another channel."""
         with self._changing:
             if of is not None and of is not self._channel:
                 return None

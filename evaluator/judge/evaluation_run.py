@@ -195,7 +195,6 @@ class EvaluationRun:
     def _call(
         self, runner: ModuleRunner, draw: Draw
     ) -> tuple[Call, SealedOutputs, Rejection | None]:
-        """A call, its outputs, and whether they are borrowed. Raises `Rejection`."""
         context, reference = self.context, runner.has_reference
         try:
             with context.calling(runner, draw, reference=reference) as call:
@@ -286,7 +285,6 @@ class EvaluationRun:
             self.timing_seconds = time.monotonic() - begin
 
     def _rejected_as_constructed(self) -> Rejection | None:
-        """Why it is refused where it is judged and timed anew with what its constructor made."""
         self._begin_again(Verification())
         rejection = self._rejected(self.context.workers.new(), as_constructed=True)
         if rejection is None:
@@ -381,8 +379,6 @@ class EvaluationRun:
 
     @contextmanager
     def _further_workers(self, runner: ModuleRunner, count: int) -> Iterator[list[ModuleRunner]]:
-        """Fresh workers with the module of `runner`, which start together; raises `Rejection` and
-        `DeviceError`."""
         others: list[ModuleRunner] = []
         try:
             for _ in range(count):
@@ -502,7 +498,6 @@ def _may_be_undone(runner: ModuleRunner, rejection: Rejection) -> bool:
 
 
 def _judged_again(second: Rejection) -> str:
-    """What to add to the first refusal after this second one, as constructed from a seed."""
     if second.reason is Reason.WRONG_VALUES:
         return _JUDGED_TWICE
     return f" (judged again as constructed from a seed: {second.message})"

@@ -173,7 +173,6 @@ class Judge:
         return (*runner.worker.isolation, *compilers)
 
     def context_for(self, request: ProblemRequest) -> ProblemContext:
-        """The problem of this request, set up; from earlier where it stays so."""
         if self._zygote is None or not self._zygote.alive:
             self.close()
             self._zygote = Zygote(device=str(self.device))

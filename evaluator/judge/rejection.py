@@ -27,5 +27,4 @@ class Rejection(Exception):  # noqa: N818 - a verdict, not an error of the judge
 
 
 def protocol_broken(message: str) -> Rejection:
-    """What came from a candidate's process is not what the protocol asks for."""
     return Rejection(Status.INTEGRITY, Reason.PROTOCOL_BROKEN, message)

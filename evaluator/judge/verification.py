@@ -151,7 +151,6 @@ class Verification:
         return passed or self._compared_in_fp64(outputs, expected).ok
 
     def _wants_fp64(self, context: ProblemContext) -> bool:
-        """Whether the call in hand is verified in fp64, drawn once its outputs are sealed."""
         if self.reference_errors is None:
             return True
         share = _EXACT_SECONDS / max(context.exact_seconds, _EXACT_SECONDS)

@@ -48,7 +48,6 @@ def read_batch(body: bytes) -> BatchRequest:
 
 
 def one_line(text: str) -> str:
-    """`text` without line breaks and control characters, and not endless."""
     words = " ".join(text.split())[:_MOST_WORDS]
     return "".join(each if each.isprintable() else "?" for each in words)
 

@@ -104,7 +104,6 @@ class Dispatch:
         self._begin()
 
     def _answer(self, ticket: Ticket) -> tuple[bool, bytes]:
-        """Whether it is a verdict, and the line. Runs in a thread."""
         try:
             return True, ticket.line(self._executor.evaluate(ticket.request))
         except InfrastructureError as error:

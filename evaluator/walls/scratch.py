@@ -29,7 +29,6 @@ def remove(folder: Path) -> None:
 
 
 def _flatten(folder: Path) -> None:
-    """What lies in its folders comes up, one step at a time, until nothing is left."""
     folder.chmod(0o700)
     while inside := list(folder.iterdir()):
         for path in inside:

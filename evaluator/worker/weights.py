@@ -111,7 +111,6 @@ def _derived(
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
-    """Whether both hold the same numbers; a constructor may have moved or converted one of them."""
     return bool(one.dtype == other.dtype and torch.equal(one.cpu(), other.cpu()))
 
 

@@ -289,7 +289,6 @@ def _attributed_to_reference() -> Iterator[None]:
 
 
 def _other_modules(namespace: types.ModuleType) -> str:
-    """Which modules a file defines instead: one of them may be the candidate, misnamed."""
     names = [
         name
         for name, value in vars(namespace).items()
@@ -301,7 +300,6 @@ def _other_modules(namespace: types.ModuleType) -> str:
 
 
 def _make_context(device: str) -> None:
-    """Of a GPU, which becomes the current one. Raises what CUDA says of a broken context."""
     if device != "cpu":
         torch.cuda.set_device(device)
         torch.zeros(1, device=device)

@@ -101,7 +101,6 @@ def import_ahead() -> None:
 
 
 def _reaped(pid: int) -> int | None:
-    """How a child ended: its exit code, minus the signal, or None while it still runs."""
     done, status = os.waitpid(pid, os.WNOHANG)
     return os.waitstatus_to_exitcode(status) if done else None
 

@@ -117,7 +117,6 @@ class Program:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a process and whatever its session still holds; children may outlive it."""
     process.kill()
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

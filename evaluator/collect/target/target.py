@@ -219,7 +219,6 @@ def handed_over(folder: Path) -> float | None:
 
 
 def _collected_in(folder: Path, mode: Mode, log: str) -> Collected:
-    """What the target left there; `ProfilerError` with the log's last line if it left nothing."""
     try:
         with open_plain(folder / COLLECTED, _COLLECTED_BYTES) as file:
             return Collected.model_validate_json(file.read())
@@ -242,5 +241,4 @@ def open_plain(path: Path, most_bytes: int) -> IO[bytes]:
 
 
 def _is_plain(path: Path) -> bool:
-    """Whether a file is there, and no link: it may have been the candidate's to name."""
     return path.is_file() and not path.is_symlink()

@@ -142,7 +142,6 @@ def _empty_call_us(device: torch.device) -> float:
 
 
 def _best_seconds(device: torch.device, run: Callable[[], object]) -> float:
-    """The shortest of as many runs as fit the time, at least one after one for warming up."""
     best = float("inf")
     run()
     end = time.perf_counter() + _SECONDS

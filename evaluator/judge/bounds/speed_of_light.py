@@ -77,5 +77,4 @@ def _bytes_us(work: Work, peaks: Published | None, ceilings: Ceilings | None) ->
 
 
 def _operations_us(work: Work, rates: Mapping[str, float]) -> float:
-    """Operations whose arithmetic has no known rate do not count."""
     return 1e6 * sum(count / rates[kind] for kind, count in work.flops.items() if kind in rates)

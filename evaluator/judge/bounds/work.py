@@ -166,7 +166,6 @@ def _nonzero_share(tensor: Tensor) -> float:
 def _probed(
     module: torch.nn.Module, inputs: Sequence[Any], proven: dict[int, float]
 ) -> dict[int, float]:
-    """Drop the inputs whose values make no difference to the outputs."""
     generator = torch.Generator().manual_seed(0)
 
     def outputs(replaced: int | None) -> list[Tensor]:

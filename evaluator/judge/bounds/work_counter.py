@@ -173,7 +173,6 @@ def unique_bytes(tensor: Tensor) -> int:
 
 
 def _unique(tensor: Tensor) -> int:
-    """Elements that lie at places of their own: an expanded dimension counts once."""
     if tensor.numel() == 0:
         return 0
     return math.prod(

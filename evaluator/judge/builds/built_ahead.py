@@ -7,8 +7,6 @@ from evaluator.record import Record
 
 
 class BuiltAhead(Record):
-    """The builds that a candidate asked for while it was rehearsed."""
-
     seconds: float = 0.0
     cached: bool = True
     """Whether all of them were found built."""

@@ -37,8 +37,6 @@ def failures_are_ours() -> Iterator[None]:
 
 
 class Baselines:
-    """Those of one problem on one device, started when they are first needed."""
-
     def __init__(self, setup: ProblemSetup, idle: ModuleRunner | None) -> None:
         """`idle`: a worker for eager that has run nothing yet."""
         self._setup = setup
@@ -55,7 +53,6 @@ class Baselines:
 
     @property
     def missing(self) -> int:
-        """How many of those that are asked for do not run yet."""
         asked = {(name, 0) for name in self._setup.workers.settings.baselines}
         return len(asked - self._runners.keys())
 
@@ -100,7 +97,6 @@ class Baselines:
                 self._runners[BaselineName.EAGER, number] = other
 
     def missing_eager(self, first: int, count: int) -> list[int]:
-        """Those of the numbers from `first` on whose workers of eager do not run."""
         running = self.running_eager
         return [number for number in range(first, first + count) if number not in running]
 
@@ -135,8 +131,6 @@ class Baselines:
         return (workers + missing) * self._setup.worker_bytes + self._setup.bytes_to_verify()
 
     def _started(self, name: BaselineName, count: int) -> list[ModuleRunner]:
-        """`count` workers of a baseline, warmed up; none, and a note, where it can't be had. Of
-        eager, raises `InfrastructureError` then."""
         setup = self._setup
         setup.give_memory_back()
         with ExitStack() as ends:
@@ -211,7 +205,6 @@ class Baselines:
         return self._flags_matter
 
     def _times_differ(self) -> bool:
-        """Whether TF32 in convolutions shows in the time of the judge's own reference."""
         setup = self._setup
         values = setup.draws.values_of(setup.draws.plain())
         least = {True: float("inf"), False: float("inf")}
@@ -236,5 +229,4 @@ class Baselines:
 
 
 def no_build(request: BuildRequest) -> BuildOutcome:
-    """A reference compiles nothing of its own."""
     raise UnusableReferenceError(f"the reference calls load_inline itself ({request.name})")

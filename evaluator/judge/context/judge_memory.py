@@ -50,7 +50,6 @@ class JudgeMemory:
         self._most_bytes = max(self._most_bytes, torch.cuda.max_memory_allocated(self._device))
 
     def most_bytes(self) -> int | None:
-        """The most that the judge's tensors have taken; None on a CPU."""
         if not self._on_gpu:
             return None
         self._note()

@@ -120,7 +120,6 @@ class ProblemContext:
         return list(self.draws.values_of(draw))
 
     def _up_to(self, draw: Draw) -> list[Draw]:
-        """The calls that lead to this one's outputs; a reference with a state begins anew."""
         if self.sequence is None:
             return [draw]
         self.reference.restart()

@@ -131,7 +131,6 @@ def _explored_state(reference: Reference, values: list[Any]) -> bool:
 
 
 def _differs(reference: Reference, outputs: list[torch.Tensor], values: list[Any]) -> bool:
-    """Whether further runs give other outputs. One that is close, not equal, may be luck."""
     for _ in range(_RUNS):
         others = reference.run(values)
         if not all_close(outputs, others):
@@ -164,7 +163,6 @@ def constant_outputs(outputs: list[Tensor], others: Callable[[], list[Tensor]]) 
 
 
 def _single_value(tensor: Tensor) -> float | None:
-    """What a real tensor of several elements holds all over; None where there is no such number."""
     if tensor.numel() < 2 or tensor.is_complex():
         return None
     low, high = tensor.aminmax()

@@ -27,8 +27,6 @@ CONTEXT_BYTES = 2**30
 
 @dataclass(frozen=True)
 class ProblemSetup:
-    """What all candidates of a problem share, and its baselines need."""
-
     device: torch.device
     workers: WorkerFactory
     reference: Reference
@@ -41,12 +39,10 @@ class ProblemSetup:
 
     @property
     def worker_bytes(self) -> int:
-        """What a worker that runs the reference takes of a GPU's memory, at most."""
         module = self.reference.weight_bytes + self.facts.forward_bytes
         return int(module + self.facts.output_bytes + CONTEXT_BYTES)
 
     def bytes_to_verify(self) -> int:
-        """What verifying one call takes of it, with the whole reference in fp64."""
         call = 3 * (self.draws.arena.size + self.facts.forward_bytes)
         most = max(self.memory.verifying_bytes, call + 2 * self.reference.weight_bytes)
         return int(most + 2 * self.facts.output_bytes)

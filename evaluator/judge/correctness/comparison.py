@@ -7,8 +7,9 @@ Outputs are walked in chunks; no fp64 copy of a whole output is ever made.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 
 import torch
 from torch import Tensor
@@ -22,6 +23,8 @@ from evaluator.settings import Precision
 
 ROW = 64
 """Fewest elements in a row: with fewer, L's error could be nil by luck."""
+_WORTH_A_KERNEL = 2**20
+"""Elements from which a kernel of our own is compiled, which takes a second, once."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,6 @@ class OutputVerdict:
 
 @dataclass(frozen=True)
 class _Floats:
-    """What the rule says of one floating output."""
-
     ok: bool
     ratio: float
     limit: float
@@ -222,7 +223,7 @@ def _compare_floats(matrix: tuple[Tensor, Tensor, Tensor], law: Rule) -> _Floats
     # How much more than its own allowance some row needs, among rows with values and rows of zeros.
     needed, needed_by_zeros, reference_row_error = zero - 1, zero - 1, zero
     needed_by_element = zero - 1
-    for row_sums, column_sums, block_misplaced in blocks(matrix, law, by_column is not None):
+    for row_sums, column_sums, block_misplaced in _summed(matrix, law, by_column is not None):
         misplaced |= block_misplaced
         whole.add(row_sums.total())
         if by_column is not None and column_sums is not None:
@@ -274,8 +275,21 @@ def _compare_floats(matrix: tuple[Tensor, Tensor, Tensor], law: Rule) -> _Floats
     return _Floats(ok, ratio, ratio_limit, shared, excusable, relative_error)
 
 
+def _summed(
+    matrix: tuple[Tensor, Tensor, Tensor], law: Rule, with_columns: bool
+) -> Iterator[tuple[ErrorSums, ErrorSums | None, Tensor]]:
+    """What `blocks` gives, in one piece where a GPU can do it in one pass."""
+    if matrix[0].is_cuda and matrix[0].numel() >= _WORTH_A_KERNEL and find_spec("triton"):
+        from evaluator.judge.correctness.fused_error_sums import fused_error_sums
+
+        sums = fused_error_sums(matrix, law, with_columns)
+        if sums is not None:
+            yield *sums, torch.zeros((), dtype=torch.bool, device=matrix[0].device)
+            return
+    yield from blocks(matrix, law, with_columns)
+
+
 def _allowance(matrix: tuple[Tensor, Tensor, Tensor], law: Rule, shared: float) -> Allowance:
-    """How far each element may be off."""
     rows, columns = matrix[0].shape
     of_rows: list[Tensor] = []
     by_column: ErrorSums | None = None

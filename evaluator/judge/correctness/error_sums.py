@@ -27,7 +27,6 @@ class ErrorSums:
 
     @classmethod
     def zeros(cls, device: torch.device, *shape: int) -> ErrorSums:
-        """Sums over nothing yet."""
         zero = torch.zeros((), dtype=torch.float64, device=device)
         return cls(*(zero.expand(shape) for _ in range(5)))
 
@@ -40,7 +39,6 @@ class ErrorSums:
         self.excess = torch.maximum(self.excess, other.excess)
 
     def total(self) -> ErrorSums:
-        """The same over everything that they are about."""
         sums = (self.k.sum(), self.l.sum(), self.r.sum())
         return ErrorSums(*sums, self.worst_l.amax(), self.excess.amax())
 
@@ -117,5 +115,4 @@ def _reduced(
 
 
 def _same_class(a: Tensor, b: Tensor) -> Tensor:
-    """Where both are finite, both NaN, or the same infinity."""
     return (torch.isfinite(a) & torch.isfinite(b)) | (a == b) | (torch.isnan(a) & torch.isnan(b))

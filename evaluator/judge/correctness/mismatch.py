@@ -151,7 +151,6 @@ def _wrong(actual: Tensor, expected: Tensor, allowance: Allowance | None) -> Ten
 
 
 def _sample(actual: Tensor, expected: Tensor, wrong: Tensor) -> Wrong:
-    """Count the wrong elements and pick the first ones, the worst ones and an even sample."""
     k, r, mask = actual.reshape(-1), expected.reshape(-1), wrong.reshape(-1)
     # Piece by piece: PyTorch adds up bools as eight bytes each.
     count: int = sum(int(piece.sum()) for piece in mask.split(CHUNK))

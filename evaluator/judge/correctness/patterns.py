@@ -75,7 +75,6 @@ def _share(name: str, where: Tensor, least: float = 0.0) -> Detail | None:
 
 
 def _poisoned(found: Wrong, actual: Tensor, poison: bytes | None) -> Tensor:
-    """Which wrong elements still hold the slot's first bytes; bool, shape of the sample."""
     size = actual.element_size()
     if not poison or 8 % len(poison) or size > 8:
         return torch.zeros(found.flat.shape, dtype=torch.bool)
@@ -110,7 +109,6 @@ def _constant(found: Wrong) -> Detail | None:
 
 
 def _transposed(found: Wrong, actual: Tensor) -> Detail | None:
-    """Whether the right values stand where another order of the dimensions would put them."""
     shape = tuple(actual.shape)
     dims = len(shape)
     if dims < 2 or found.flat.numel() < 4:
@@ -139,7 +137,6 @@ def _transposed(found: Wrong, actual: Tensor) -> Detail | None:
 
 
 def _shifted(found: Wrong, actual: Tensor) -> Detail | None:
-    """Whether the right values stand one element, row or plane further on or back."""
     if found.flat.numel() < 8:
         return None
     values = actual.reshape(-1)
@@ -215,7 +212,6 @@ def _row_factor(found: Wrong, actual: Tensor) -> Detail | None:
 
 
 def _precision(found: Wrong, actual: Tensor) -> Detail | None:
-    """Small errors everywhere, of the size that rounding to fewer bits leaves."""
     if not actual.is_floating_point() or found.count < max(4, 0.2 * actual.numel()):
         return None
     scale = float(found.expected.square().mean().sqrt())

@@ -36,7 +36,6 @@ def places(wrong: Tensor, found: Wrong) -> Iterator[tuple[Pattern, Detail | None
 
 
 def _marginal(wrong: Tensor, dim: int) -> Tensor:
-    """How many are wrong at each index of a dimension; int64 on the CPU."""
     size, inner = wrong.shape[dim], math.prod(wrong.shape[dim + 1 :])
     cube = wrong.reshape(-1, size, inner)
     counts = torch.zeros(size, dtype=torch.int64, device=wrong.device)
@@ -49,7 +48,6 @@ def _marginal(wrong: Tensor, dim: int) -> Tensor:
 
 
 def _boundary(wrong: Tensor, found: Wrong) -> Detail | None:
-    """Wrong only beyond some index of a dimension, in the last part of the array, or on its rim."""
     shape, total = tuple(wrong.shape), wrong.numel()
     first = int(found.flat[0])
     for dim in reversed(range(len(shape))):
@@ -96,7 +94,6 @@ def _subset(counts: Tensor, full: int) -> tuple[int, int] | None:
 
 
 def _every_kth(wrong: Tensor) -> Detail | None:
-    """The period of the wrong positions: some residues of the position are wrong, others right."""
     window = wrong.reshape(-1)[:WINDOW].cpu()
     at = window.nonzero().reshape(-1)
     if at.numel() < 8:

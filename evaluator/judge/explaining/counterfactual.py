@@ -84,7 +84,6 @@ def _varies(actual: Tensor) -> bool:
 
 
 def _results(modes: Iterator[Mode], end: float, shape: torch.Size) -> Iterator[tuple[str, Tensor]]:
-    """What comes out in each mode, until time is up. Not every mode suits every model."""
     for mode in modes:
         if time.monotonic() > end:
             return

@@ -95,7 +95,6 @@ class Explanation:
         return float(self.context.expected(self.draw)[output].double().square().mean().sqrt())
 
     def _without_state(self, output: int) -> tuple[Pattern, str] | None:
-        """What a reference gives in its first call, in a later one."""
         if not self._close(self.actual, self.context.first_outputs(self.draw), self.draw):
             return None
         words = (
@@ -129,7 +128,6 @@ class Explanation:
         return found.code, f"in the reference, {found.words}"
 
     def _changed_on_plain_inputs(self, output: int) -> tuple[Pattern, str] | None:
-        """The same, where unusual inputs hide what plain ones show."""
         if kind_of(self.draw.seed) is Kind.PLAIN:
             return None
         draw = self.context.draws.at(self.draw)
@@ -139,7 +137,6 @@ class Explanation:
         return replace(self, draw=draw, actual=actual)._changed_reference(output)
 
     def _unwritten(self, output: int) -> tuple[Pattern, str] | None:
-        """Results follow what lay in free memory before."""
         # In the first such call the allocator may still prefer blocks that were free before.
         self._outputs(self.draw, "fill")
         more = self._outputs(self.draw, "fill")
@@ -181,7 +178,6 @@ class Explanation:
         return None
 
     def _earlier_result(self, output: int) -> tuple[Pattern, str] | None:
-        """A result that was kept: the right one of an earlier call."""
         for number, draw in enumerate(reversed(self.earlier), 1):
             if self.is_right(self.actual, draw):
                 words = f"it is the right result of the verified call {number} before this one"
@@ -189,7 +185,6 @@ class Explanation:
         return None
 
     def _eval_alone(self) -> tuple[Pattern, str] | None:
-        """A candidate that is right in eval(), as long as the reference is, too."""
         model = self.context.reference.model
         if not depends_on_mode(model):
             return None

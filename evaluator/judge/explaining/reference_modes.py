@@ -70,7 +70,6 @@ def precision_modes(
         rounded: Rounding | None = None,
         given: list[Any] = arguments,
     ) -> Tensor:
-        """The model in this mode, with rounded weights."""
         state = {}
         if rounded is not None:
             state = {name: _rounded(weight, rounded) for name, weight in model.named_parameters()}

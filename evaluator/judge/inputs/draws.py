@@ -44,8 +44,6 @@ class Draw:
 
 
 class Draws:
-    """Draws inputs from secret seeds and lays them into memory that workers map."""
-
     def __init__(
         self,
         reference: Reference,
@@ -161,7 +159,6 @@ class Draws:
         return self._lay(self.values_of(draw), draw.start, MARGINS[0])
 
     def lay_again(self, draw: Draw) -> MappedArguments:
-        """The same inputs once more, for a module that changes them."""
         return self._lay(self.values_of(draw), _SHIFT_BYTES, MARGINS[0])
 
     def _lay(self, values: list[Any], start: int, margin: int) -> MappedArguments:

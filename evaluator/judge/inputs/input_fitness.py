@@ -71,7 +71,6 @@ def is_taken(reference: Reference, seed: int) -> bool:
 
 
 def _gives_finite(reference: Reference, seed: int) -> bool:
-    """Whether outputs are finite, from inputs whose integers are those of a plain draw."""
     values = reference.varied_inputs(seed)
     counts = [tensor for tensor in flatten_arguments(values) if _counts(tensor)]
     if counts:

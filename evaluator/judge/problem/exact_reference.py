@@ -34,8 +34,6 @@ _KEPT_BYTES = 2**28
 
 @dataclass(frozen=True)
 class Exact:
-    """What the fp64 reference gave for one call, if it could be run, and how."""
-
     outputs: list[Tensor] | None
     source: Source
 
@@ -226,7 +224,6 @@ def _cut(values: list[Any], bounds: slice) -> list[Any]:
 
 
 def _squares(one: Tensor, other: Tensor | None = None) -> float:
-    """Sum of the squares of a tensor, or of its difference to another; NaN counts as none."""
     total = 0.0
     flat = one.reshape(-1)
     beside = None if other is None else other.reshape(-1)

@@ -38,7 +38,6 @@ class Footprint:
 
     @property
     def worker(self) -> int:
-        """What one worker holds, with the slot for its outputs."""
         return self.weights + self.forward + self.outputs
 
     @property
@@ -124,8 +123,6 @@ class _TooLongError(Exception):
 
 
 class _LiveBytes(OperatorMode):
-    """Counts the bytes of all storages that operators made and that are still alive."""
-
     def __init__(self) -> None:
         super().__init__()
         self.most = 0

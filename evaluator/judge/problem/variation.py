@@ -87,7 +87,6 @@ def nearly(seed: int) -> int:
 
 
 def base(seed: int) -> int:
-    """The part of a seed that the random numbers come from, whatever their kind."""
     return (seed & ((1 << _BASE_BITS) - 1)) >> _KIND_BITS
 
 

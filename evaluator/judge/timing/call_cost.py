@@ -30,7 +30,6 @@ class CallCost:
     measured beside the time on the device."""
 
     def is_all(self, eager_us: float, operators: int) -> bool:
-        """Whether a reference that takes `eager_us` mostly calls its operators."""
         return eager_us < _LAUNCH_BOUND * operators * self.operator_us
 
 

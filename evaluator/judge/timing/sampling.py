@@ -317,5 +317,4 @@ class _Sampler:
 
 
 def _blamed_on(which: BaselineName | None) -> AbstractContextManager[None]:
-    """A call of the candidate (None) may refuse it; one of a baseline that fails is our failure."""
     return nullcontext() if which is None else failures_are_ours()

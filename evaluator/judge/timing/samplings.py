@@ -28,7 +28,6 @@ class Samplings:
 
     @property
     def all_held(self) -> bool:
-        """Whether the streams of the candidate and of every baseline could be held."""
         return self.first.held >= {None, *self.first.baselines}
 
     def latencies_us(self) -> list[list[float]]:
@@ -59,7 +58,6 @@ class Samplings:
 
     @property
     def decisive_blocks(self) -> int:
-        """Of these, those whose times the verdict rests on."""
         return sum(s.decisive_blocks for s in self.each)
 
     @property

@@ -74,8 +74,6 @@ def room_for(context: ProblemContext, runner: ModuleRunner, timed: int, wanted: 
 
 
 def _has_room(context: ProblemContext, runner: ModuleRunner, timed: int, more: int) -> bool:
-    """Whether `more` workers of the candidate find memory, with one of eager beside each,
-    and the judge finds enough to verify calls."""
     eager = context.baselines.eager(0)
     missing = len(context.baselines.missing_eager(timed, more))
     return _are_free(context, [runner] * more + [eager] * missing)
@@ -84,7 +82,6 @@ def _has_room(context: ProblemContext, runner: ModuleRunner, timed: int, more: i
 def _are_free(
     context: ProblemContext, like: list[ModuleRunner], ending: Sequence[ModuleRunner] = ()
 ) -> bool:
-    """Whether workers like these find memory once those that are `ending` have gone."""
     on_gpu = context.device.type == "cuda"
 
     def size(runners: Sequence[ModuleRunner]) -> int:

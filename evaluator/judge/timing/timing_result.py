@@ -161,7 +161,6 @@ def _called(workers: Samplings, differ: float) -> CallTiming | None:
 
 
 def _clock_notes(sampling: Sampling, settings: Settings) -> list[str]:
-    """What was not timed on the device alone, though it should have been."""
     if not settings.device.startswith("cuda") or RULES[settings.protocol].in_one_process:
         return []
     waits = "waits for the device in its forward, or makes more launches than the device can queue"

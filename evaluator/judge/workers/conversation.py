@@ -50,8 +50,6 @@ _ENDED = {
 
 
 class Conversation:
-    """Messages to and from one worker, and the libraries that were built for it."""
-
     def __init__(self, worker: WorkerProcess) -> None:
         self.worker = worker
         self.build: BuildReport | None = None

@@ -135,7 +135,6 @@ class ModuleRunner:
 
     @property
     def _reads_in_place(self) -> bool:
-        """Whether outputs are read where they lie in the worker, and not from its slot."""
         return self.device.type == "cpu" and self._readable
 
     @property
@@ -424,7 +423,6 @@ class ModuleRunner:
         return outputs
 
     def _read(self, reply: Reply, taken: torch.Tensor | None = None) -> list[torch.Tensor]:
-        """The outputs as they are now, or as they were taken from the slot on a GPU: copies."""
         if not self._reads_in_place:
             return in_slot(self._slot.clone() if taken is None else taken, reply.outputs)
         self._stop()

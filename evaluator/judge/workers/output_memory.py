@@ -72,7 +72,6 @@ def from_worker(pid: int, number: int, layout: OutputLayout) -> torch.Tensor:
 
 
 def lies_within(outputs: Sequence[OutputLayout], spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether some output lies in one of these spans of the worker's addresses."""
     return any(
         begin < last and first < end
         for begin, end in map(_addresses, outputs)

@@ -31,7 +31,6 @@ class Ending:
 
     @property
     def signal_name(self) -> str:
-        """`SIGSEGV` and the like, empty for an ordinary exit."""
         if self.status is None or self.status >= 0:
             return ""
         try:

@@ -122,7 +122,6 @@ def tasks(pid: int) -> list[Task]:
 
 
 def _namespace(pid: int) -> str | None:
-    """What names its PID namespace; None where one may not know."""
     try:
         return str(Path(f"/proc/{pid}/ns/pid").readlink())
     except OSError:
@@ -139,7 +138,6 @@ def _threads(pid: int) -> list[Task]:
 
 
 def _stat(folder: str) -> list[str] | None:
-    """State, parent, group, session, ... of a process or thread; None when it is gone."""
     # All processes are looked at between timed calls: this takes half of what a file object does.
     try:
         file = os.open(f"{folder}/stat", os.O_RDONLY)

@@ -61,7 +61,6 @@ class WarmWorker:
             self.worker = None
 
     def _is_warm(self, worker: WorkerProcess, *, context: bool = True) -> bool:
-        """Whether it has done what needs no candidate, now or before; if not, it is ended."""
         try:
             worker.channel.send(Kind.WARM, WarmOrder(self._device, context).encode())
             answer = worker.receive(START_TIMEOUT_S)
@@ -80,7 +79,6 @@ class WarmWorker:
         return not self._step.done()
 
     def settle(self) -> None:
-        """Wait until what was begun is done, or can't be: from then on it does nothing."""
         wait([self._step])
 
     def settle_context(self) -> None:
@@ -162,7 +160,6 @@ class WarmPool:
                 then()
 
     def settle(self) -> None:
-        """Wait until nothing is in the making: it would disturb what is timed now."""
         for waiting in self._waiting:
             waiting.settle()
 

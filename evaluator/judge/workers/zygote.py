@@ -138,7 +138,6 @@ class Zygote:
         return self._fork_fresh(limits, confine=confine)
 
     def _may_wait(self) -> bool:
-        """Whether a worker can wait for its candidate where no other candidate reaches it."""
         return self.alive and not _APART.isdisjoint(self._walls())
 
     def _fork_fresh(self, limits: WorkerLimits, *, confine: bool) -> WorkerProcess:
