@@ -70,7 +70,7 @@ def matrix(
 
     result = run_study(plan, folder, only or ())
     record = StudyFolder(folder).record()
-    told = answers(record, folder) if record is not None and not only else ()
+    given = answers(record, folder) if record is not None and not only else ()
     if as_json:
         import json
 
@@ -79,11 +79,11 @@ def matrix(
             "complete": result.complete,
             "failed": dict(result.failed),
             "capped": result.capped,
-            "answers": [each.model_dump(mode="json") for each in told],
+            "answers": [each.model_dump(mode="json") for each in given],
         }
         typer.echo(json.dumps(text))
     else:
-        print_lines(study_lines(folder, plan.question, result, told, in_part=bool(only)))
+        print_lines(study_lines(folder, plan.question, result, given, in_part=bool(only)))
     raise typer.Exit(INTERRUPTED if result.interrupted else USAGE_ERROR if result.failed else 0)
 
 
@@ -91,18 +91,18 @@ def study_lines(
     folder: Path,
     question: str,
     result: StudyResult,
-    told: tuple[Answer, ...],
+    given: tuple[Answer, ...],
     *,
     in_part: bool = False,
 ) -> Iterator[Line]:
     from experiments.study.answer import answer_lines
 
     yield "bold", question
-    for line in answer_lines(told):
+    for line in answer_lines(given):
         yield "", line
     if in_part:
         yield "dim", "without --cell the same command answers the plan's questions"
-    elif not told:
+    elif not given:
         yield "dim", "the plan has no contrasts; kernel-refinery compare compares two cells"
     for name, why in result.failed.items():
         yield "red", f"failed: {name}: {why}"

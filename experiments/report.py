@@ -92,8 +92,8 @@ def report(
         reports.append((found, study_text(found)))
     others = [path for path in runs if path not in studies]
     for run in load_all(others) if others else ():
-        told = report_on(run, seed=seed)
-        reports.append((told, run_text(told)))
+        of_run = report_on(run, seed=seed)
+        reports.append((of_run, run_text(of_run)))
     for place, (model, text) in enumerate(reports):
         if as_json:
             typer.echo(model.model_dump_json(by_alias=True))

@@ -140,16 +140,16 @@ def read_confirmations(folder: Path) -> dict[tuple[str, int, int], dict[str, Any
     for path in sorted(folder.glob("confirmations/*.jsonl")):
         for line in path.read_bytes().splitlines(keepends=True):
             try:
-                told = json.loads(line)
-                found[told["problem"], told["sample"], told["turn"]] = told
+                loaded = json.loads(line)
+                found[loaded["problem"], loaded["sample"], loaded["turn"]] = loaded
             except (ValueError, KeyError, TypeError) as error:
                 if line.endswith(b"\n"):
                     raise UsageError(f"{path} is no list of confirmations ({error})") from error
     return found
 
 
-def _confirmed(told: Mapping[str, Any] | None) -> dict[str, Any]:
-    evaluation = told["evaluation"] if told else {}
+def _confirmed(loaded: Mapping[str, Any] | None) -> dict[str, Any]:
+    evaluation = loaded["evaluation"] if loaded else {}
     holds = evaluation.get("status") == "correct" and not evaluation.get("findings")
     timing = (evaluation.get("timing") or {}) if holds else {}
     return {

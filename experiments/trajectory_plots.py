@@ -36,7 +36,7 @@ class _Bar:
     call_us: float | None
     low_us: float | None
     high_us: float | None
-    told: str
+    figures: str
     """What stands behind the bar."""
 
 
@@ -97,9 +97,9 @@ def _turn(record: TurnRecord) -> _Bar:
     if timing is None:
         words = record.evaluation.status.value.replace("_", " ")
         return _Bar(label, kernels, None, None, None, words)
-    told = f"{timing.speedup:.2f}x [{timing.speedup_low:.2f}, {timing.speedup_high:.2f}]"
+    figures = f"{timing.speedup:.2f}x [{timing.speedup_low:.2f}, {timing.speedup_high:.2f}]"
     low, high = timing.latency_low_us, timing.latency_high_us
-    return _Bar(label, kernels, timing.latency_us, low, high, told)
+    return _Bar(label, kernels, timing.latency_us, low, high, figures)
 
 
 def _draw(axes: Axes, row: int, bar: _Bar) -> None:
@@ -122,7 +122,7 @@ def _draw(axes: Axes, row: int, bar: _Bar) -> None:
             color=VERMILLION, markersize=5, capsize=2, zorder=4,
         )  # fmt: skip
     axes.annotate(
-        bar.told, (1, row), (4, 0), xycoords=axes.get_yaxis_transform(), va="center",
+        bar.figures, (1, row), (4, 0), xycoords=axes.get_yaxis_transform(), va="center",
         textcoords="offset points", fontsize=8.5, annotation_clip=False,
     )  # fmt: skip
 

@@ -62,25 +62,25 @@ def _refuse_difference(a: RunFacts, b: RunFacts, setting: str) -> None:
 
 def _problems(a: RunFacts, b: RunFacts, *, common: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
     both = tuple(name for name in a.hashes if name in b.hashes)
-    told = []
+    differences = []
     for side, run, other in (("A", a, b), ("B", b, a)):
         if only := [name for name in run.hashes if name not in other.hashes]:
-            told.append(f"only {side} has {_list(only)}")
+            differences.append(f"only {side} has {_list(only)}")
         if unbegun := [name for name in run.unbegun if name not in other.unbegun]:
-            told.append(f"{side} has no turn yet of {_list(unbegun)}")
+            differences.append(f"{side} has no turn yet of {_list(unbegun)}")
     if not both:
         raise UsageError(f"{a.run} and {b.run} have no problem in common; compare other runs")
-    if told and not common:
+    if differences and not common:
         raise UsageError(
-            f"the problems differ: {'; '.join(told)}; --common compares the {len(both)} that both"
-            " have"
+            f"the problems differ: {'; '.join(differences)}; "
+            f"--common compares the {len(both)} that both have"
         )
     changed = [name for name in both if a.hashes[name] != b.hashes[name]]
     if changed:
         raise UsageError(
             f"the text of {_list(changed)} is not the same in both runs; repeat one of them"
         )
-    return both, tuple(f"left out: {what}" for what in told)
+    return both, tuple(f"left out: {what}" for what in differences)
 
 
 def unconfirmed(turns: pd.DataFrame) -> set[str]:
@@ -156,8 +156,8 @@ def _notes(runs: tuple[LoadedRun, LoadedRun]) -> Iterator[str]:
             yield model_label(model)
     rungs = {side: run.facts.rungs for side, run in sides.items() if run.facts.rungs}
     if len({rung for names in rungs.values() for rung in names}) > 1:
-        told = "; ".join(f"{side}: {', '.join(names)}" for side, names in rungs.items())
-        yield f"the profiles come from different profilers ({told}): P is not the same in all turns"
+        tiers = "; ".join(f"{side}: {', '.join(names)}" for side, names in rungs.items())
+        yield f"profiles come from different profilers ({tiers}): P is not the same in all turns"
     for side, run in sides.items():
         unpriced = int(run.turns["cost_usd"].isna().sum())
         if unpriced:
@@ -168,5 +168,5 @@ def _notes(runs: tuple[LoadedRun, LoadedRun]) -> Iterator[str]:
 
 
 def _list(names: Sequence[str]) -> str:
-    told = ", ".join(names[:3])
-    return told if len(names) <= 3 else f"{told} and {len(names) - 3} more"
+    first = ", ".join(names[:3])
+    return first if len(names) <= 3 else f"{first} and {len(names) - 3} more"

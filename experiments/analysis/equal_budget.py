@@ -39,10 +39,10 @@ def by_search(turns: pd.DataFrame) -> pd.DataFrame:
     where a problem ends.
     """
     struck = turns["struck"].to_numpy(dtype=bool)
-    told = {name: turns[name].mask(struck) for name in ("speedup", "speedup_low", "speedup_high")}
+    ratios = {name: turns[name].mask(struck) for name in ("speedup", "speedup_low", "speedup_high")}
     again = [name for name in turns.columns if name.startswith("confirmed_")]
     return turns.assign(
-        **told,
+        **ratios,
         status=turns["status"].mask(struck, "incorrect"),
         struck=False,
         **dict.fromkeys(again, np.nan),

@@ -64,13 +64,13 @@ class Trajectory:
     def _advice(self) -> Iterator[dict[str, object]]:
         for record in self.records:
             for each in record.advice_scores:
-                told, change = unit(each.figure), time_change(each)
+                shown_in, change = unit(each.figure), time_change(each)
                 yield {
                     "turn": record.turn,
                     "rule": each.rule,
-                    "to move": f"{told.words} {each.direction}",
-                    "before": told.format(each.before),
-                    "after": "" if each.after is None else told.format(each.after),
+                    "to move": f"{shown_in.words} {each.direction}",
+                    "before": shown_in.format(each.before),
+                    "after": "" if each.after is None else shown_in.format(each.after),
                     "moved": "not known" if each.moved is None else "yes" if each.moved else "no",
                     "predicted time": f"{-100 * each.predicted_gain:+.0f} %",
                     "time": "" if change is None else f"{100 * change:+.0f} %",

@@ -87,7 +87,7 @@ def throughput(
         ThroughputFigures,
         kernels_for,
         measure_throughput,
-        told,
+        throughput_lines,
     )
 
     def keep(figures: ThroughputFigures) -> None:
@@ -103,7 +103,7 @@ def throughput(
         timing_seconds=timing_seconds,
         keep=keep,
     )
-    typer.echo("\n".join(told(found)))
+    typer.echo("\n".join(throughput_lines(found)))
 
 
 if __name__ == "__main__":

@@ -117,20 +117,20 @@ def take(
     own = {} if config.suite is None else {p.id: p for p in load_suite(config.suite)}
     with file.open("a") as out:
         for entry in result.problems:
-            told = entry.confirmation
-            if told is None or not told.holds or told.evaluation.timing is None:
+            second = entry.confirmation
+            if second is None or not second.holds or second.evaluation.timing is None:
                 continue
             problem = own.get(entry.problem) or load_problem(entry.problem)
-            source = files.kernel(told.candidate)
+            source = files.kernel(second.candidate)
             candidate = Candidate(source=source, backend=config.backend)
             settings = confirming(settings_of(config))
             request = EvaluationRequest.of(problem, settings, candidate=candidate)
             winner = Winner(
                 run=run.name,
                 request=request,
-                found=told.found,
-                confirmed=told.evaluation.timing,
-                device=told.evaluation.device,
+                found=second.found,
+                confirmed=second.evaluation.timing,
+                device=second.evaluation.device,
             )
             out.write(winner.model_dump_json(exclude_defaults=True) + "\n")
 
@@ -155,7 +155,7 @@ def again(
             f"{file} was confirmed on {', '.join(sorted(confirmed_on))}; this is"
             f" {', '.join(sorted(here))}: use a machine with the same model"
         )
-    with LocalExecutor(*sorted(devices)) as executor, out.open("a") as told:
+    with LocalExecutor(*sorted(devices)) as executor, out.open("a") as lines:
         for winner in winners:
             if winner.name in done:
                 continue
@@ -167,8 +167,8 @@ def again(
                 message=found.message if found else tried.failure,
                 device=found.device if found else "",
             )
-            told.write(line.model_dump_json(exclude_defaults=True) + "\n")
-            told.flush()
+            lines.write(line.model_dump_json(exclude_defaults=True) + "\n")
+            lines.flush()
             typer.echo(f"{winner.name}: {line.message}")
 
 
@@ -236,8 +236,8 @@ def _read(path: Path, kind: type[_Line]) -> Iterator[_Line]:
             try:
                 yield kind.model_validate_json(line)
             except ValidationError as error:
-                told = f"{path}: line {number} is none of {kind.__name__.lower()}'s"
-                raise UsageError(f"{told}: {str(error).splitlines()[0]}") from None
+                where = f"{path}: line {number} is none of {kind.__name__.lower()}'s"
+                raise UsageError(f"{where}: {str(error).splitlines()[0]}") from None
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
 

@@ -228,7 +228,7 @@ def _scores(turn: RecordedTurn) -> dict[str, Score]:
 
     verdict = turn.evaluation
     timing = verdict.timing
-    told = {
+    extra = {
         "status": verdict.status,
         "reason": verdict.reason,
         "verdict": timing.verdict if timing else "",
@@ -240,7 +240,7 @@ def _scores(turn: RecordedTurn) -> dict[str, Score]:
     values = {"correct": float(correct), "speedup_low": turn.reward}
     return {
         name: Score(
-            value=value, answer=turn.record.candidate, explanation=verdict.message, metadata=told
+            value=value, answer=turn.record.candidate, explanation=verdict.message, metadata=extra
         )
         for name, value in values.items()
     }

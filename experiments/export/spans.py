@@ -174,7 +174,7 @@ def _attributes(row: dict[str, Any]) -> dict[str, Any]:
 def _model_attributes(turn: RecordedTurn) -> dict[str, Any]:
     """By OpenTelemetry's semantic conventions for generative AI."""
     record = turn.record
-    told = {
+    found = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": record.model.partition("/")[0],
         "gen_ai.request.model": record.model,
@@ -184,7 +184,7 @@ def _model_attributes(turn: RecordedTurn) -> dict[str, Any]:
         "gen_ai.usage.output_tokens": record.usage.completion_tokens,
         "gen_ai.request.temperature": record.temperature,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _nanoseconds(moment: datetime) -> int:

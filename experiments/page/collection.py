@@ -55,7 +55,7 @@ class Collected:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Body:
     """What a study, or its runs by themselves, have to say."""
 
     notes: tuple[str, ...] = ()
@@ -72,20 +72,20 @@ def collect(sources: Sources) -> Collected:
     columns = columns_of(sources, record)
     runs = [run for column in columns for run in column.runs]
     reports = [[problem_report(turns) for _, turns in _by_problem(run)] for run in runs]
-    told = _Told(notes=("No problem is finished yet.",))
+    body = _Body(notes=("No problem is finished yet.",))
     if any(column.problems for column in columns):
-        told = _of_study(sources, sources.study) if sources.study else _of_runs(sources, columns)
+        body = _of_study(sources, sources.study) if sources.study else _of_runs(sources, columns)
     page = Page(
         title=sources.title,
         question=record.plan.question if record else "",
-        circumstances=told.circumstances,
+        circumstances=body.circumstances,
         made=datetime.now(UTC).isoformat(sep=" ", timespec="seconds"),
-        notes=told.notes,
-        findings=told.findings,
-        controls=told.controls,
+        notes=body.notes,
+        findings=body.findings,
+        controls=body.controls,
         conditions=tuple(_conditions(columns)),
-        tables=told.tables,
-        charts=tuple(_charts(columns, told.curves)),
+        tables=body.tables,
+        charts=tuple(_charts(columns, body.curves)),
         problems=tuple(_problems(columns, reports)),
         runs=tuple(
             RunEntry(name=run.facts.run, title=run.facts.title, about=run.facts.setting)
@@ -105,12 +105,12 @@ def _by_problem(run: LoadedRun) -> Iterator[tuple[str, pd.DataFrame]]:
         yield str(name), turns
 
 
-def _of_study(sources: Sources, folder: Path) -> _Told:
+def _of_study(sources: Sources, folder: Path) -> _Body:
     thresholds = sorted({*THRESHOLDS, *sources.more_thresholds})
     report = study_report(folder, seed=sources.seed, thresholds=thresholds)
     tables = tuple(section for section in study_text(report).sections if section.table)
     goes_on = any(cell.finished < cell.of_problems for cell in report.cells)
-    return _Told(
+    return _Body(
         notes=(*([UNFINISHED] if goes_on else ()), *report.notes),
         circumstances=report.circumstances,
         findings=tuple(map(_of_contrast, report.answers)),
@@ -120,25 +120,25 @@ def _of_study(sources: Sources, folder: Path) -> _Told:
     )
 
 
-def _of_runs(sources: Sources, columns: Sequence[Column]) -> _Told:
+def _of_runs(sources: Sources, columns: Sequence[Column]) -> _Body:
     runs = [run for column in columns for run in column.runs]
     reports = [report_on(run, seed=sources.seed) for run in runs]
     figures = figure_table(
         [column.label for column in columns],
-        [told.figures for told in reports],
-        [len(told.problems) for told in reports],
+        [each.figures for each in reports],
+        [len(each.problems) for each in reports],
     )
     models = dict.fromkeys(run.facts.model for run in runs)
     flags = dict.fromkeys(run.facts.eager_flags for run in runs if run.facts.eager_flags)
-    return _Told(
+    return _Body(
         notes=tuple(
-            f"{told.facts.run}: {note}." for told in reports for note in run_text(told).notes
+            f"{each.facts.run}: {note}." for each in reports for note in run_text(each).notes
         ),
         circumstances=(
             *(model_label(model) for model in models if model_note(model)),
             *(f"Speedups are over eager ({flag})." for flag in flags),
         ),
-        findings=tuple(_of_run(told, c.label) for told, c in zip(reports, columns, strict=True)),
+        findings=tuple(_of_run(each, c.label) for each, c in zip(reports, columns, strict=True)),
         tables=(Section("Figures after the last call", (), figures),),
         curves=tuple(curves_of_runs(columns, sources.seed)),
     )
@@ -169,9 +169,9 @@ def _of_contrast(answer: Answer) -> Finding:
     )
 
 
-def _of_run(told: RunReport, label: str) -> Finding:
+def _of_run(report: RunReport, label: str) -> Finding:
     kept, solved, faster = (
-        told.figure(key).estimate for key in ("speedup_kept", "fast_0", "fast_1")
+        report.figure(key).estimate for key in ("speedup_kept", "fast_0", "fast_1")
     )
     return Finding(
         verdict=interval(kept, "ratio"),
@@ -182,8 +182,8 @@ def _of_run(told: RunReport, label: str) -> Finding:
             f" {interval(faster, 'share')} one that is faster than eager."
         ),
         basis=(
-            f"{count_words(len(told.problems), 'problem')},"
-            f" {count_words(told.facts.turns, 'call')}; 95 % intervals over problems"
+            f"{count_words(len(report.problems), 'problem')},"
+            f" {count_words(report.facts.turns, 'call')}; 95 % intervals over problems"
         ),
         planned=None,
     )

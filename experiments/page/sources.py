@@ -22,7 +22,7 @@ class Sources:
     study: Path | None
     seed: int = 0
     more_thresholds: tuple[float, ...] = ()
-    """Of a study: values of p that fast_p is told at, besides the usual ones."""
+    """Of a study: values of p at which fast_p is reported, besides the usual ones."""
 
     @classmethod
     def at(

@@ -166,10 +166,10 @@ def _facts(record: TurnRecord) -> Iterator[tuple[str, str]]:
     if (timing := evaluation.timing) is not None:
         yield "time", figures.latency(timing.latency_us)
         for name, baseline in timing.baselines.items():
-            told = figures.latency(baseline.latency_us)
+            shown = figures.latency(baseline.latency_us)
             if name is not BaselineName.EAGER:
-                told += f" ({figures.ratio(baseline.speedup)}x, {baseline.verdict})"
-            yield name, told
+                shown += f" ({figures.ratio(baseline.speedup)}x, {baseline.verdict})"
+            yield name, shown
         if timing.sol_fraction is not None:
             yield "of the speed-of-light bound", figures.percent(timing.sol_fraction)
     if (correctness := evaluation.correctness) is not None:
@@ -212,7 +212,7 @@ def _texts(record: TurnRecord) -> Iterator[tuple[str, str]]:
         record.evaluation
     )
     advice = "\n".join(advice_lines(profile.advice)) if profile else ""
-    told = {f"- {piece.evidence}" for piece in profile.advice} if profile else set()
+    shown = {f"- {piece.evidence}" for piece in profile.advice} if profile else set()
     texts = [
         ("Plan", record.plan),
         ("Message", "" if told_above else evaluation.message),
@@ -223,7 +223,7 @@ def _texts(record: TurnRecord) -> Iterator[tuple[str, str]]:
         ("Notes", "\n".join(evaluation.notes)),
         (
             f"Profile: {profile.bottleneck} (from {profile.rung})" if profile else "",
-            "\n".join(line for line in profile.summary.splitlines() if line not in told)
+            "\n".join(line for line in profile.summary.splitlines() if line not in shown)
             if profile
             else "",
         ),
@@ -231,7 +231,7 @@ def _texts(record: TurnRecord) -> Iterator[tuple[str, str]]:
         ("Advice", advice),
         ("What became of the advice in the prompt", "\n".join(score_lines(record.advice_scores))),
         (
-            "The prompt told of another kernel",
+            "The prompt shown of another kernel",
             f"{shuffled.kernel} ({shuffled.turn or shuffled.specimen})" if shuffled else "",
         ),
         (

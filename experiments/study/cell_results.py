@@ -50,11 +50,11 @@ def _finished(cell: Path, turns: pd.DataFrame) -> frozenset[str]:
     """By `result.json`, which does not name all problems while a study runs, and is missing in a
     compact run: of the others, those with as many calls as the budget has."""
     result = RunFiles(cell).result()
-    told = {p.problem: p.stop for p in result.problems} if result else {}
-    ended = {name for name, stop in told.items() if stop not in (Stop.INTERRUPTED, Stop.ERROR)}
+    stops = {p.problem: p.stop for p in result.problems} if result else {}
+    ended = {name for name, stop in stops.items() if stop not in (Stop.INTERRUPTED, Stop.ERROR)}
     made = turns.groupby("problem")["call"].nunique()
     whole = set(made.index[made >= turns["budget"].iloc[0]])
-    return frozenset(ended | (whole - told.keys()))
+    return frozenset(ended | (whole - stops.keys()))
 
 
 @dataclass(frozen=True)

@@ -193,15 +193,15 @@ class Plan(BaseModel):
 def load_plan(path: Path) -> Plan:
     """The plan in a YAML file. Raises `UsageError`, one line that names the key."""
     try:
-        told = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise UsageError(f"there is no plan {path}; docs/studies.md shows one") from error
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise UsageError(f"{path} can't be read ({' '.join(str(error).split())})") from error
-    if not isinstance(told, dict):
+    if not isinstance(content, dict):
         raise UsageError(f"{path} holds no plan; docs/studies.md shows one")
     try:
-        return Plan.model_validate(told)
+        return Plan.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))

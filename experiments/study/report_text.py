@@ -172,15 +172,15 @@ def _rows(cells: Sequence[dict[str, str]]) -> list[tuple[str, ...]]:
 def _fast_p(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Table:
     cells = []
     for each in conditions:
-        told: dict[str, str] = {}
+        column: dict[str, str] = {}
         for found in each.fast_p:
             some = "" if found.problems == each.problems else f" ({found.problems} problems)"
             label = share_above(found.p, found.rival).label
-            told[label + some] = interval(found.by_estimate, "share")
+            column[label + some] = interval(found.by_estimate, "share")
             if found.by_interval is not None:
                 label = share_above(found.p, found.rival, clearly=True).label
-                told[label + some] = interval(found.by_interval, "share")
-        cells.append(told)
+                column[label + some] = interval(found.by_interval, "share")
+        cells.append(column)
     return Table(("best kernel", *names), _rows(cells))
 
 
@@ -203,12 +203,12 @@ def _label(found: FigureReport, of: int) -> str:
 def _costs(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Table:
     cells = []
     for each in conditions:
-        told = {}
+        column = {}
         for cost in each.costs:
             noun = NOUNS[cost.currency]
-            told[f"{noun} for each correct problem"] = interval(cost.per_correct, cost.unit, DASH)
-            told[f"{noun} for each faster problem"] = interval(cost.per_faster, cost.unit, DASH)
-        cells.append(told)
+            column[f"{noun} for each correct problem"] = interval(cost.per_correct, cost.unit, DASH)
+            column[f"{noun} for each faster problem"] = interval(cost.per_faster, cost.unit, DASH)
+        cells.append(column)
     return Table(("all spent over all reached", *names), _rows(cells))
 
 
@@ -307,10 +307,10 @@ def _trajectories(conditions: Sequence[ConditionReport], names: Sequence[str]) -
         if went is None:
             continue
         columns.append(name)
-        told = {f"{s.status}, then {s.next_status}": str(s.count) for s in went.steps}
+        column = {f"{s.status}, then {s.next_status}": str(s.count) for s in went.steps}
         if went.best_found_at:
-            told["best found at call 1, 2, ..."] = ", ".join(map(str, went.best_found_at))
-        cells.append(told)
+            column["best found at call 1, 2, ..."] = ", ".join(map(str, went.best_found_at))
+        cells.append(column)
     if columns:
         table = Table(("turns", *columns), _rows(cells))
         yield Section("From turn to turn", (), table)

@@ -267,7 +267,7 @@ def busy_seconds(judged: Sequence[Judged]) -> float:
     return total
 
 
-def told(figures: ThroughputFigures) -> list[str]:
+def throughput_lines(figures: ThroughputFigures) -> list[str]:
     """The figures for a person."""
     lines = [f"{figures.machine}; {figures.timing_seconds:g} s of timing"]
     for batch in (figures.batch, *figures.larger):
