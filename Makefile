@@ -33,7 +33,7 @@ endef
 # Four turns on one problem and the second verdict; then all of it in detail.
 demo: base
 	$(BIN)/kernel-refinery run --problem level1_7_rms_norm --budget 4 --timing-seconds 0.5 --display plain -o runs/demo
-	$(BIN)/kernel-refinery show runs/demo --no-pager
+	$(BIN)/kernel-refinery show runs/demo
 
 # Three parts of the tests run at a time, because a test often waits. A candidate that is judged has
 # the device to itself, whichever part asked.
