@@ -127,11 +127,17 @@ def seed(tree: Path, fault: dict[str, object], side: str) -> tuple[Path, str]:
 
 
 def tests_of(tree: Path, module: str) -> list[list[str]]:
-    """Groups of tests: those that name the module, then the mirrored folders, inner ones first."""
+    """Groups of tests: of the module's name, that name it, and in mirrored folders, inner first."""
     dotted = module.removesuffix(".py").replace("/", ".")
     files = sorted((tree / "tests").rglob("test_*.py"))
-    naming = [str(p.relative_to(tree)) for p in files if dotted in p.read_text()]
-    groups, folder = [naming] if naming else [], Path("tests") / Path(module).parent
+    naming = [p for p in files if dotted in p.read_text()]
+    own = [p for p in naming if p.stem.startswith(f"test_{Path(module).stem}")]
+    groups = [
+        [str(p.relative_to(tree)) for p in paths]
+        for paths in (own, [p for p in naming if p not in own])
+        if paths
+    ]
+    folder = Path("tests") / Path(module).parent
     while folder != Path("tests"):
         inside = [str(folder)] if (tree / folder).is_dir() else []
         if inside:

@@ -158,7 +158,9 @@ class Explanation:
             return Pattern.UNWRITTEN, f"{kept} of its values, at least, are never written"
         # What differs by chance differs once more, or is right now and then.
         again = self._outputs(self.draw, "fill")
-        if not self._close(again, more, self.draw) or self.is_right(more, self.draw):
+        if not self._close(again, more, self.draw):
+            return None
+        if self.is_right(more, self.draw) and self._differs_when_repeated():
             return None
         return Pattern.UNWRITTEN, "its results follow what lay in memory that it has not set"
 
