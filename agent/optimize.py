@@ -24,7 +24,7 @@ class Result:
     """Over PyTorch eager, measured again once the search had ended; None where there is no correct
     kernel, or it could not be timed."""
     speedup_interval: tuple[float, float] | None
-    """95 %."""
+    """That of `Timing`."""
     turns: tuple[TurnRecord, ...]
     """Every turn, in the order of the calls."""
     run: Path

@@ -163,7 +163,8 @@ class Timing(Record):
     latency_low_us: float
     latency_high_us: float
     speedup: float
-    """Over eager; the bounds are those of a 95 % interval."""
+    """Over eager; the bounds are those of a 95 % interval, or of the wider one that left the
+    verdict `unclear`, which holds 1."""
     speedup_low: float
     speedup_high: float
     baselines: dict[BaselineName, BaselineTiming]

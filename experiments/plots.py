@@ -89,7 +89,7 @@ def trajectories(turns: pd.DataFrame) -> Figure:
             lowest.set_xlabel("call")
             lowest.xaxis.set_tick_params(labelbottom=True)
         figure.legend(handles=handles, loc="outside upper left", ncols=len(handles))
-        says = "Dots: speedup over eager with its 95 % interval; dashed: eager."
+        says = "Dots: speedup over eager with its interval; dashed: eager."
         write_caption(figure, caption(turns, f"Policy: {conditions(turns)[0][0]}.", says))
         return figure
 

@@ -39,9 +39,10 @@ def load_runs(path: Path | str | Sequence[Path | str]) -> pd.DataFrame:
     - which turn: `suite`, `problem`, `problem_hash`, `level` (0: a lone file), `category`,
       `sample`, `turn`, `call`, `candidate`, `parent`, `plan`, `finish_reason`, `created`
     - what became of it: `status`, `reason`, `message`, `weights`, `provenance`, `verdict`,
-      `latency_us`, `speedup`, `speedup_low`, `speedup_high` (over eager, 95 % interval),
+      `latency_us`, `speedup`, `speedup_low`, `speedup_high` (over eager, with its interval),
       `eager_flags` (`fp32, TF32 off`; empty: on a CPU, or not known),
-      `compile_speedup`, `compile_low` (over torch.compile), `sol_fraction`, `sol_score`,
+      `compile_speedup`, `compile_low` (over torch.compile; at most 1 where the verdict is not
+      `faster`), `sol_fraction`, `sol_score`,
       `error_ratio`,
       `memory_bytes`, `eager_memory_bytes` (peak memory of the candidate's process and of eager's),
       `bottleneck`, `rung`,
@@ -158,7 +159,7 @@ def _confirmed(loaded: Mapping[str, Any] | None) -> dict[str, Any]:
         "confirmed_high": _number(timing.get("speedup_high")),
         "confirmed_verdict": timing.get("verdict", ""),
         "confirmed_compile_speedup": _number(_compiled(timing).get("speedup")),
-        "confirmed_compile_low": _number(_compiled(timing).get("speedup_low")),
+        "confirmed_compile_low": _sure_low(_compiled(timing)),
         "confirmed_sol_fraction": _number(timing.get("sol_fraction")),
         "struck": bool(evaluation) and not holds,
     }
@@ -168,6 +169,11 @@ def _compiled(timing: Mapping[str, Any]) -> Mapping[str, Any]:
     """The candidate against torch.compile; empty: not measured."""
     against: Mapping[str, Any] = timing.get("baselines", {}).get("compile", {})
     return against
+
+
+def _sure_low(timing: Mapping[str, Any]) -> float:
+    low = _number(timing.get("speedup_low"))
+    return low if timing.get("verdict") == "faster" else min(low, 1.0)
 
 
 def _row(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -209,7 +215,7 @@ def _row(record: Mapping[str, Any]) -> dict[str, Any]:
         },
         "eager_flags": timing.get("baselines", {}).get("eager", {}).get("flags", ""),
         "compile_speedup": _number(_compiled(timing).get("speedup")),
-        "compile_low": _number(_compiled(timing).get("speedup_low")),
+        "compile_low": _sure_low(_compiled(timing)),
         "sol_fraction": _number(timing.get("sol_fraction")),
         "sol_score": _number(timing.get("sol_score")),
         "error_ratio": _number((evaluation.get("correctness") or {}).get("error_ratio")),

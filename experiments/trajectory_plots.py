@@ -135,5 +135,5 @@ def _caption(trajectory: Trajectory) -> str:
         f"{trajectory.problem}: n = 1 problem, {count_words(len(trajectory.records), 'turn')}."
         f" Bars: kernels of one profiled call ({', '.join(sorted(rungs)) or 'none'}). Diamonds:"
         f" median time of a judged call with its 95 % interval. Right: speedup over eager, measured"
-        f" in alternation, with its 95 % interval. {made_by}."
+        f" in alternation, with its interval. {made_by}."
     )

@@ -19,7 +19,7 @@ from agent.record.progress import best_of
 from agent.record.rival import Rival
 from agent.record.turn import TurnRecord
 from evaluator.baseline import BASELINES
-from evaluator.evaluation import Evaluation, Status, Timing
+from evaluator.evaluation import BaselineTiming, Evaluation, Status, Timing
 from evaluator.settings import BaselineName
 from tools.advice.words import in_vain, moved_words
 from tools.diagnosis.diagnose import explain
@@ -207,10 +207,7 @@ def _time_lines(evaluation: Evaluation) -> list[str]:
     lines.append(f"- speedup over eager: {_speedup(timing)}")
     for name, baseline in timing.baselines.items():
         if name is not BaselineName.EAGER:
-            lines.append(
-                f"- speedup over {BASELINES[name].words}: {baseline.speedup:.2f}x, 95 % interval"
-                f" [{baseline.speedup_low:.2f}, {baseline.speedup_high:.2f}] ({baseline.verdict})"
-            )
+            lines.append(f"- speedup over {BASELINES[name].words}: {_speedup(baseline)}")
     return lines
 
 
@@ -222,6 +219,6 @@ def _against_compile(evaluation: Evaluation, rival: Rival | None) -> Iterator[st
     yield f"- speedup over torch.compile: {compile_us / timing.latency_us:.2f}x, timed separately"
 
 
-def _speedup(timing: Timing) -> str:
+def _speedup(timing: Timing | BaselineTiming) -> str:
     interval = f"[{timing.speedup_low:.2f}, {timing.speedup_high:.2f}]"
-    return f"{timing.speedup:.2f}x, 95 % interval {interval} ({timing.verdict})"
+    return f"{timing.speedup:.2f}x, interval {interval} ({timing.verdict})"

@@ -25,7 +25,7 @@ def heading(path: Path, made: RunConfig | TurnRecord, device: str, budget: int |
 
 
 def speedup(timing: Timing) -> str:
-    """`1.97x [1.95, 1.99]`: over eager, with its 95 % interval."""
+    """`1.97x [1.95, 1.99]`: over eager, with its interval."""
     low, high = timing.speedup_low, timing.speedup_high
     return f"{ratio(timing.speedup)}x [{ratio(low)}, {ratio(high)}]"
 

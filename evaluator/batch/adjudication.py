@@ -24,7 +24,7 @@ class ClaimOutcome(StrEnum):
     """How a claimed speedup compares with ours over eager."""
 
     MORE = "more"
-    """The whole 95 % interval lies above the claim."""
+    """The whole interval lies above the claim."""
     WITHIN = "within"
     """The interval holds the claim; a wide interval proves little."""
     LESS = "less"
@@ -175,8 +175,7 @@ class Adjudication:
         devices = {row.evaluation.device for row in self.rows if row.evaluation} - {""}
         yield "# Claimed and measured speedups"
         yield ""
-        yield f"Device: {', '.join(sorted(devices)) or 'none'}. Protocol: {self.protocol}. Speedups"
-        yield "have 95 % intervals."
+        yield f"Device: {', '.join(sorted(devices)) or 'none'}. Protocol: {self.protocol}."
         yield ""
         yield from ("```", *self.lines(), "```", "")
         names = [name for name in BaselineName if any(name in row.rivals for row in self.rows)]

@@ -30,7 +30,7 @@ from evaluator.judge.timing.timed_workers import (
     most_workers,
     room_for,
 )
-from evaluator.judge.timing.timing_result import timing_of
+from evaluator.judge.timing.timing_result import timing_of, undecided
 from evaluator.judge.verification import SealedOutputs, Verification, is_near
 from evaluator.judge.workers.call import Call
 from evaluator.judge.workers.module_runner import ModuleRunner
@@ -311,7 +311,7 @@ class EvaluationRun:
             with context.memory.settled_after():
                 runner.worker.end()
             if (note := slowed_note(context, samplings, timing.speedup_low)) is not None:
-                timing = timing.model_copy(update={"verdict": Verdict.UNCLEAR})
+                timing = undecided(timing)
                 notes.append(note)
         self.notes += notes
         self.notes += context.baselines.notes.values()

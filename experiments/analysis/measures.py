@@ -67,7 +67,8 @@ class Measure:
 
 def share_above(p: float, rival: Rival = "eager", *, clearly: bool = False) -> Measure:
     """The best kernel is more than `p` times as fast as `rival`, or above that fraction of the
-    bound; `clearly`: the whole interval of its speedup is."""
+    bound; `clearly`: the whole interval of its speedup is, by a verdict `faster` where `p` is at
+    least 1."""
     key = f"{'clear' if clearly else 'fast'}_{p:g}{RIVALS[rival][0]}"
     more = f"> {p:g}x{RIVALS[rival][1]}"
     if clearly:

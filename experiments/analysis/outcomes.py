@@ -40,14 +40,15 @@ class Outcomes:
     speedup: FloatArray
     """Shape (problems, calls): over eager; 0 where no correct kernel was timed."""
     low: FloatArray
-    """Shape (problems, calls): lower end of the speedup's 95 % interval; 0 as above."""
+    """Shape (problems, calls): lower end of the speedup's interval, at most 1 where the verdict is
+    not `faster`; 0 as above."""
     memory: FloatArray
     """Shape (problems, calls): peak memory over eager's; 0 where it is not known."""
     confirmed: FloatArray
     """Shape (problems,): speedup of the best kernel by its second verdict; 0 where every kernel
     that was judged again failed; NaN where none was judged again within these calls."""
     confirmed_low: FloatArray
-    """Shape (problems,): lower end of that interval; 0 and NaN as above."""
+    """Shape (problems,): `low` of that verdict; 0 and NaN as above."""
     rivals: dict[str, FloatArray]
     """For each of `RIVALS`, shape (problems, calls): 0 where no correct kernel was timed; NaN where
     one was, and not against this."""
@@ -112,10 +113,11 @@ class Outcomes:
         return self.solved if p == 0 else self.best > p
 
     def clearly_faster(self, p: float) -> BoolArray:
-        """Shape (problems, calls): the lower end of the best kernel's interval is above `p`.
+        """Shape (problems, calls): the lower end of the best kernel's interval is above `p`, and
+        where `p` is at least 1 its verdict is `faster`.
 
         Unchanged eager timed against itself is 'faster' by its point estimate half of the time;
-        by this it is in 1 of 40.
+        by this it hardly ever is.
         """
         return self.best_low > p
 
@@ -134,6 +136,10 @@ def _ending_in(table: FloatArray, last: FloatArray) -> FloatArray:
     ending = table.copy()
     ending[:, -1] = np.where(np.isnan(last), table[:, -1], last)
     return ending
+
+
+def _sure(low: pd.Series, verdict: pd.Series) -> FloatArray:
+    return low.where(verdict == "faster", low.clip(upper=1.0)).to_numpy(dtype=float)
 
 
 def outcomes(
@@ -156,6 +162,7 @@ def outcomes(
         return table
 
     held = turns[turns["confirmed_speedup"].notna()].drop_duplicates("problem", keep="last")
+    held = held.assign(confirmed_low=_sure(held["confirmed_low"], held["confirmed_verdict"]))
     struck = dict.fromkeys(turns.loc[turns["struck"], "problem"], 0.0)
 
     def confirmed(column: str, otherwise: str = "") -> FloatArray:
@@ -172,7 +179,7 @@ def outcomes(
         correct=laid_out(np.asarray(turns["status"] == "correct", dtype=float)) > 0,
         built=laid_out(np.asarray(~turns["status"].isin(UNBUILT), dtype=float)) > 0,
         speedup=speedup,
-        low=np.nan_to_num(laid_out(turns["speedup_low"].to_numpy(dtype=float))),
+        low=np.nan_to_num(laid_out(_sure(turns["speedup_low"], turns["verdict"]))),
         memory=np.nan_to_num(
             laid_out((turns["memory_bytes"] / turns["eager_memory_bytes"]).to_numpy(dtype=float)),
             posinf=0.0,

@@ -47,7 +47,7 @@ class RecordedTurn:
 
     @property
     def reward(self) -> float:
-        """Lower end of the 95 % interval of the speedup over eager; 0 for a kernel that is not
+        """Lower end of the interval of the speedup over eager; 0 for a kernel that is not
         correct, was struck, has a finding, or was not timed."""
         verdict = self.evaluation
         if verdict.status is not Status.CORRECT or verdict.findings or verdict.timing is None:

@@ -71,15 +71,19 @@ def over_workers(
 ) -> Interval:
     """The interval of a quantity that differs from worker to worker; one list of values for each.
 
-    Of one worker it is `median_interval`, wider by the share `differ` at both ends. Of several it
-    is Student's t interval of the logarithms of their medians, which covers what differs between
-    workers as well as within (Student, The probable error of a mean, Biometrika 6, 1908;
-    quantiles: NIST/SEMATECH e-Handbook, 1.3.6.7.2).
+    Of one worker it is `median_interval`. Of several it is Student's t interval of the logarithms
+    of their medians, which covers what differs between workers as well as within (Student, The
+    probable error of a mean, Biometrika 6, 1908; quantiles: NIST/SEMATECH e-Handbook, 1.3.6.7.2).
     It is never narrower than that of the median of all values. `confidence`: 0.95 or 0.995.
+    `differ`: the share by which it is made wider at both ends.
     """
+    alone = _over_workers(values, confidence)
+    return Interval(alone.value, alone.low / (1 + differ), alone.high * (1 + differ))
+
+
+def _over_workers(values: Sequence[Sequence[float]], confidence: float) -> Interval:
     if len(values) == 1:
-        alone = median_interval(values[0], confidence)
-        return Interval(alone.value, alone.low / (1 + differ), alone.high * (1 + differ))
+        return median_interval(values[0], confidence)
     logs = [math.log(median(each)) for each in values]
     pooled = median_interval([value for each in values for value in each], confidence)
     half = _T[confidence][len(logs) - 2] * stdev(logs) / math.sqrt(len(logs))
@@ -94,25 +98,29 @@ def _exp(value: float) -> float:
     return math.exp(value) if value < _LARGEST_LOG else math.inf
 
 
-def speedup_verdict(ratios: Sequence[Sequence[float]], margin: float) -> Verdict:
-    """What paired ratios, baseline over candidate, say of the speedup; one list for each worker.
+def speedup_verdict(
+    ratios: Sequence[Sequence[float]], margin: float, *, differ: float = 0.0
+) -> tuple[Verdict, Interval]:
+    """What paired ratios, baseline over candidate, say of the speedup, and the interval that goes
+    with it; one list for each worker.
 
     `faster` and `slower`, if all of their 99.5 % interval (`over_workers`) lies beyond the margin
     on one side of 1; `same`, if all of their 95 % interval lies within twice the margin, which is
-    a test of equivalence (Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987); else
-    `unclear`.
+    a test of equivalence (Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987). These
+    three go with the 95 % interval, which agrees with them. Else `unclear`, with the interval that
+    left it so, the margin included: it holds 1.
 
     The margin is what two equal kernels may differ by for reasons that are no merit of theirs
     (where their processes' memory happened to lie). It and the higher confidence keep the share of
     equal pairs that are called faster or slower under 1 %, although the sampling stops as soon as
     the 95 % interval is narrow, which favours lucky narrow ones (`docs/timing.md`).
     """
-    ratio = over_workers(ratios, VERDICT_CONFIDENCE)
-    if ratio.low > 1.0 + margin:
-        return Verdict.FASTER
-    if ratio.high < 1.0 / (1.0 + margin):
-        return Verdict.SLOWER
-    ratio = over_workers(ratios)
-    if 1.0 / (1.0 + 2 * margin) <= ratio.low and ratio.high <= 1.0 + 2 * margin:
-        return Verdict.SAME
-    return Verdict.UNCLEAR
+    sure = over_workers(ratios, VERDICT_CONFIDENCE, differ=margin)
+    likely = over_workers(ratios, differ=differ)
+    if sure.low > 1.0:
+        return Verdict.FASTER, likely
+    if sure.high < 1.0:
+        return Verdict.SLOWER, likely
+    if 1.0 / (1.0 + 2 * margin) <= likely.low and likely.high <= 1.0 + 2 * margin:
+        return Verdict.SAME, likely
+    return Verdict.UNCLEAR, sure

@@ -51,7 +51,7 @@ def is_enough(context: ProblemContext, samplings: list[Sampling]) -> bool:
     if interval.relative_width < context.settings.relative_width:
         return True
     is_far = not 1 / CLEAR_RATIO < interval.value < CLEAR_RATIO
-    decided = speedup_verdict(ratios, 0.0) in (Verdict.FASTER, Verdict.SLOWER)
+    decided = speedup_verdict(ratios, 0.0)[0] in (Verdict.FASTER, Verdict.SLOWER)
     return is_far and decided and interval.relative_width < context.settings.clear_width
 
 

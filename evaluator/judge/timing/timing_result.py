@@ -54,17 +54,23 @@ def timing_of(
         )
     for name in first.baselines:
         ratios = workers.ratios(name)
-        ratio = over_workers(ratios, differ=differ)
+        verdict, ratio = speedup_verdict(ratios, margin, differ=differ)
         baselines[name] = BaselineTiming(
             latency_us=over_workers(workers.baseline_us(name)).value,
             speedup=ratio.value,
             speedup_low=ratio.low,
             speedup_high=ratio.high,
-            verdict=_despite(workers.restless, speedup_verdict(ratios, margin)),
+            verdict=_despite(workers.restless, verdict),
             pairs=workers.pairs(name),
             flags=flags_words(name, settings),
         )
     over_eager = baselines[BaselineName.EAGER]
+    verdict = over_eager.verdict
+    if verdict is Verdict.UNCLEAR and not workers.restless and samplings[-1].stopped == "time":
+        notes.append(
+            f"{over_eager.pairs} pairs of calls do not show which is faster: more would, with "
+            f"--timing-seconds {2 * settings.timing_seconds:g}"
+        )
     called = _called(workers, differ)
     launch_bound = first.cost.is_all(over_eager.latency_us, operators)
     if launch_bound:
@@ -90,7 +96,6 @@ def timing_of(
             f"{left_out_us:.0f} us of each call were left out of what the worker says that it "
             "takes, before its start or on the judge's own clock: they count as the kernel's"
         )
-    verdict = over_eager.verdict
     wall_us = None
     if device.type == "cuda":
         wall_us = median(wall for each in samplings for wall in each.candidate.wall_us)
@@ -136,6 +141,13 @@ def timing_of(
         called=called,
     )
     return timing, notes
+
+
+def undecided(timing: Timing) -> Timing:
+    """With no verdict over eager, for a reason that a note tells."""
+    eager = timing.baselines[BaselineName.EAGER].model_copy(update={"verdict": Verdict.UNCLEAR})
+    baselines = timing.baselines | {BaselineName.EAGER: eager}
+    return timing.model_copy(update={"verdict": Verdict.UNCLEAR, "baselines": baselines})
 
 
 def _below(attainable_us: float | None, latency_us: float) -> float | None:

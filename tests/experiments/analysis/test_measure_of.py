@@ -35,7 +35,7 @@ def against(turn: TurnRecord, compiled: float | None, sol: float | None) -> Turn
             speedup=compiled,
             speedup_low=compiled * 0.95,
             speedup_high=compiled * 1.05,
-            verdict=Verdict.UNCLEAR,
+            verdict=Verdict.FASTER,
             pairs=9,
         )
     changed = timing.model_copy(update={"baselines": baselines, "sol_fraction": sol})

@@ -5,11 +5,13 @@ import pytest
 
 from agent.record.confirmation import confirmation_of
 from agent.record.run_files import RunFiles
+from evaluator.evaluation import Verdict
 from experiments.analysis.outcomes import Outcomes, outcomes
 from experiments.analysis.run_facts import load_run
 from experiments.analysis.run_report import report_on
 from experiments.runs import load_runs
 from tests.agent.made_records import turn
+from tests.evaluator.made_evaluations import correct
 from tests.experiments.made_runs import (
     evaluation_of,
     made_run,
@@ -42,6 +44,20 @@ def test_a_correct_kernel_that_was_not_timed_is_correct_and_no_more(tmp_path: Pa
     found = outcomes(load_runs(write_run(tmp_path / "run", [turn(0, untimed)])))
     assert found.faster(0).all()
     assert not found.faster(0.5).any()
+
+
+def test_what_its_verdict_leaves_open_is_not_clearly_faster(tmp_path: Path):
+    unclear = correct(3.17, low=3.075, high=4.786, verdict=Verdict.UNCLEAR)
+    run = write_run(tmp_path / "run", [turn(0, unclear)])
+    for confirmed in (False, True):
+        if confirmed:
+            path = RunFiles(run).confirmations_path(turn(0).problem)
+            path.parent.mkdir()
+            path.write_text(confirmation_of(turn(0, unclear), unclear).model_dump_json() + "\n")
+        found = outcomes(load_runs(run))
+        assert found.faster(1.0).all()
+        assert not found.clearly_faster(1.0).any()
+        assert found.clearly_faster(0.9).all()
 
 
 def test_problems_are_put_in_the_order_asked_for(tmp_path: Path):

@@ -49,13 +49,21 @@ def test_it_covers_the_true_median_as_often_as_it_says(count):
 def test_verdicts_with_a_margin_of_one_percent(low, high, verdict):
     middle = (low + high) / 2
     # So many at either end that the interval at 99.5 % reaches both.
-    assert speedup_verdict([[low] * 8 + [middle] + [high] * 8], 0.01) is verdict
+    assert speedup_verdict([[low] * 8 + [middle] + [high] * 8], 0.01)[0] is verdict
 
 
 def test_few_pairs_are_never_enough_for_a_verdict():
     """At 99.5 % the interval of the median has no bounds with fewer than nine values."""
-    assert speedup_verdict([[2.0] * 8], 0.01) is Verdict.UNCLEAR
-    assert speedup_verdict([[2.0] * 9], 0.01) is Verdict.FASTER
+    assert speedup_verdict([[2.0] * 8], 0.01)[0] is Verdict.UNCLEAR
+    assert speedup_verdict([[2.0] * 9], 0.01)[0] is Verdict.FASTER
+
+
+@given(st.lists(st.lists(st.floats(0.5, 2.0), min_size=6, max_size=20), min_size=1, max_size=6))
+def test_the_interval_shown_is_the_one_that_the_verdict_rests_on(ratios):
+    verdict, shown = speedup_verdict(ratios, 0.01)
+    assert (shown.low > 1.0) >= (verdict is Verdict.FASTER)
+    assert (shown.high < 1.0) >= (verdict is Verdict.SLOWER)
+    assert (shown.low <= 1.0 <= shown.high) >= (verdict is Verdict.UNCLEAR)
 
 
 def _measured(source: random.Random, workers: int, between: float, within: float, blocks: int):
@@ -89,7 +97,7 @@ def test_kernels_that_differ_by_more_than_twice_the_margin_are_rarely_the_same(w
     same = 0
     for _ in range(600):
         ratios = _measured(source, workers, between, 0.003, 6)
-        verdict = speedup_verdict([[1.0105 * ratio for ratio in each] for each in ratios], 0.005)
+        verdict, _ = speedup_verdict([[1.0105 * ratio for ratio in each] for each in ratios], 0.005)
         same += verdict is Verdict.SAME
     assert same / 600 <= 0.03
 
@@ -106,5 +114,5 @@ def test_workers_that_agree_by_chance_do_not_narrow_what_differs_within_them():
 
 
 def test_two_workers_that_differ_say_little():
-    assert speedup_verdict([[1.5] * 20, [1.1] * 20], 0.01) is Verdict.UNCLEAR
+    assert speedup_verdict([[1.5] * 20, [1.1] * 20], 0.01)[0] is Verdict.UNCLEAR
     assert over_workers([[1e-3] * 9, [1e3] * 9], 0.995).high == math.inf

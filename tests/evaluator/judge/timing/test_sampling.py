@@ -16,7 +16,7 @@ from evaluator.judge.timing.disturbance import Disturbance
 from evaluator.judge.timing.samples import Samples
 from evaluator.judge.timing.sampling import Sampling, _Sampler
 from evaluator.judge.timing.timed_workers import is_far_slower
-from evaluator.judge.timing.timing_result import timing_of
+from evaluator.judge.timing.timing_result import timing_of, undecided
 from evaluator.settings import BaselineName, Settings
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
 
@@ -143,6 +143,23 @@ def test_workers_that_differ_widen_the_interval():
     assert (timing.workers, timing.calls) == (3, 36)
     alone, _ = timing_of(each[2:], NO_BOUNDS, ON_CPU, 3)
     assert alone.verdict is Verdict.FASTER
+
+
+def test_few_pairs_that_leave_it_open_are_shown_so_with_what_to_do():
+    few = sampling([100.0] * 9, [90.0, *[310.0 + i for i in range(8)]])
+    timing, notes = timing_of([replace(few, stopped="time")], NO_BOUNDS, ON_CPU, 3)
+    assert timing.verdict is Verdict.UNCLEAR
+    assert timing.speedup_low <= 1.0 < timing.speedup < timing.speedup_high
+    assert "9 pairs of calls do not show which is faster: more would, with --timing-seconds 4" in (
+        notes
+    )
+
+
+def test_eager_slowed_by_a_kernel_leaves_no_verdict_beside_another_one():
+    timing, _ = timing_of([sampling([100.0] * 20, [200.0] * 20)], NO_BOUNDS, ON_CPU, 3)
+    left = undecided(timing)
+    assert timing.verdict is Verdict.FASTER
+    assert {left.verdict, *(each.verdict for each in left.baselines.values())} == {Verdict.UNCLEAR}
 
 
 def test_one_pair_of_workers_on_a_gpu_must_differ_by_more():
