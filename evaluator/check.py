@@ -55,9 +55,9 @@ def settings_for(given: Mapping[str, object], devices: Sequence[str]) -> Setting
     return settings.model_copy(update={"baselines": baselines})
 
 
-def _source(path: Path) -> str:
+def _source(path: Path, *, follows: bool = True) -> str:
     try:
-        return read_source(path)
+        return read_source(path, follows=follows)
     except UndecodableError as error:
         # An import of the file would raise this: the kernel gets its verdict.
         return f"raise SyntaxError({str(error)!r})\n"
@@ -151,7 +151,7 @@ def command(
         if kernel.is_dir():
             good = judge_folder(
                 kernels_in(kernel, suite),
-                lambda path, asked, under: request_for(_source(path), asked, under),
+                lambda path, asked, under: request_for(_source(path, follows=False), asked, under),
                 executor,
                 FolderReport(
                     results or kernel / NAME,

@@ -96,8 +96,9 @@ def profile(
 def keep_report(folder: Path, collected: Collected, keep: Path) -> None:
     """Copy the profiler's report from `folder` to `keep`, for a person who wants to open it."""
     from evaluator.collect.nsight.read_report import REPORT
-    from evaluator.collect.target.target import COLLECTED, open_plain
+    from evaluator.collect.target.target import COLLECTED
     from evaluator.collect.torch_trace import TRACE
+    from problems.plain_file import open_plain
 
     keep.mkdir(parents=True, exist_ok=True)
     (keep / COLLECTED).write_text(collected.model_dump_json())

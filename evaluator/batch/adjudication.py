@@ -16,8 +16,10 @@ from evaluator.batch.claim import Claim
 from evaluator.evaluation import BaselineTiming, Evaluation, Status
 from evaluator.record import Record
 from evaluator.settings import BaselineName, Precision
+from problems.plain_file import write_plain
 
 PAGE, WHOLE = "adjudication.md", "adjudication.json"
+_TITLE = "# Claimed and measured speedups"
 
 
 class ClaimOutcome(StrEnum):
@@ -165,15 +167,15 @@ class Adjudication:
     def write(self, folder: Path) -> list[Path]:
         """Returns the paths."""
         page, whole = folder / PAGE, folder / WHOLE
-        page.write_text("\n".join(self._page()) + "\n")
+        write_plain(page, "\n".join(self._page()) + "\n")
         kernels = [row.model_dump(mode="json", by_alias=True) for row in self.rows]
         found = {"protocol": self.protocol, "precision": self.precision, "kernels": kernels}
-        whole.write_text(json.dumps(found, indent=1) + "\n")
+        write_plain(whole, json.dumps(found, indent=1) + "\n")
         return [page, whole]
 
     def _page(self) -> Iterator[str]:
         devices = {row.evaluation.device for row in self.rows if row.evaluation} - {""}
-        yield "# Claimed and measured speedups"
+        yield _TITLE
         yield ""
         yield f"Device: {', '.join(sorted(devices)) or 'none'}. Protocol: {self.protocol}."
         yield ""
@@ -195,6 +197,11 @@ class Adjudication:
     def _rival(self, name: BaselineName) -> str:
         flags = {row.rivals[name].flags for row in self.rows if name in row.rivals} - {""}
         return f"{name} ({', '.join(sorted(flags))})" if flags else name
+
+
+def is_ours(text: str) -> bool:
+    """Whether this is a page or a file that `Adjudication.write` wrote."""
+    return text.startswith((_TITLE, '{\n "protocol"'))
 
 
 def _interval(rival: BaselineTiming | None) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from pathlib import Path
 
 from evaluator.batch.kernel_name import KernelName
 from evaluator.record import Record
 from problems.errors import UsageError
+from problems.plain_file import open_plain
 
+_MOST_BYTES = 64 * 2**20
 _COLUMNS = "its columns are level, task, claimed, and if wanted sample (0) and kernelbench"
 
 
@@ -22,8 +25,11 @@ class Claim(Record):
 def read_claims(path: Path) -> dict[KernelName, Claim]:
     """Columns: docs/suites.md. Raises `UsageError` for what can't be read, with the line."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = csv.DictReader(file)
+        with (
+            open_plain(path, _MOST_BYTES) as file,
+            io.TextIOWrapper(file, "utf-8-sig", newline="") as lines,
+        ):
+            rows = csv.DictReader(lines)
             columns = {_meaning(name): name for name in rows.fieldnames or ()}
             if missing := {"level", "task", "claimed"} - columns.keys():
                 raise UsageError(f"{path} has no column {', '.join(sorted(missing))}: {_COLUMNS}")

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from evaluator.batch.kernel_name import KernelName
 from evaluator.evaluation import Evaluation, Status
 from evaluator.settings import BaselineName
 from problems.errors import UsageError
+from problems.plain_file import open_plain, write_plain
 
 NAME = "eval_results.json"
+_MOST_BYTES = 64 * 2**20
 _JUDGE = "kernel-refinery"
 _NOT_LOADED = {
     *("syntax_error", "no_model_new", "import_raised", "import_timeout"),
@@ -38,11 +40,7 @@ class EvalResults:
             for level in levels
         }
         for file in self._paths.values():
-            refuse_unwritable(file)
-            if file.exists() and not _is_ours(file):
-                raise UsageError(
-                    f"{file} holds results of another program; choose another place for the results"
-                )
+            refuse_foreign(file, _is_ours)
 
     def write(
         self, outcomes: Iterable[tuple[KernelName, str, Evaluation | Exception]]
@@ -55,15 +53,25 @@ class EvalResults:
             samples = entries[name.level].setdefault(str(name.number), [])
             samples.append(_entry(name.sample, problem_id, outcome))
         for level, path in self._paths.items():
-            part = path.with_name(path.name + ".part")
-            part.write_text(json.dumps(entries[level], indent=4) + "\n")
-            part.replace(path)
+            write_plain(path, json.dumps(entries[level], indent=4) + "\n")
         return list(self._paths.values())
 
 
-def refuse_unwritable(file: Path) -> None:
-    if not os.access(file if file.exists() else file.parent, os.W_OK):
-        raise UsageError(f"{file} can't be written; choose another place with --results")
+def refuse_foreign(file: Path, is_ours: Callable[[str], bool]) -> None:
+    """Raises `UsageError` where a file can't be written, or isn't this program's."""
+    exists = os.path.lexists(file)
+    wrong = ""
+    if not all(os.access(path, os.W_OK) for path in (file.parent, *[file] * exists)):
+        wrong = "can't be written"
+    elif exists:
+        try:
+            with open_plain(file, _MOST_BYTES) as found:
+                if not is_ours(found.read().decode()):
+                    wrong = "holds results of another program"
+        except (OSError, UnicodeDecodeError) as error:
+            wrong = f"can't be read ({error})"
+    if wrong:
+        raise UsageError(f"{file} {wrong}; choose another place for the results")
 
 
 def _entry(sample: int, problem_id: str, outcome: Evaluation | Exception) -> dict[str, object]:
@@ -108,10 +116,10 @@ def _entry(sample: int, problem_id: str, outcome: Evaluation | Exception) -> dic
     return entry
 
 
-def _is_ours(path: Path) -> bool:
+def _is_ours(text: str) -> bool:
     try:
-        results = json.loads(path.read_text())
-        entries = [entry for samples in results.values() for entry in samples]
-        return all(entry["metadata"].get("judge") == _JUDGE for entry in entries)
-    except (ValueError, AttributeError, KeyError, TypeError):
+        samples = json.loads(text).values()
+        entries = [entry for each in samples for entry in each]
+        return all(samples) and all(entry["metadata"].get("judge") == _JUDGE for entry in entries)
+    except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
         return False

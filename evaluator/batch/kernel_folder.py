@@ -10,9 +10,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from evaluator.batch.adjudication import PAGE, WHOLE, Adjudication, JudgedClaim
+from evaluator.batch.adjudication import PAGE, WHOLE, Adjudication, JudgedClaim, is_ours
 from evaluator.batch.claim import Claim
-from evaluator.batch.eval_results import EvalResults, refuse_unwritable
+from evaluator.batch.eval_results import EvalResults, refuse_foreign
 from evaluator.batch.journal import Journal, journal_path
 from evaluator.batch.kernel_name import KernelName
 from evaluator.batch.parallel_judging import Outcome, judged
@@ -23,7 +23,11 @@ from evaluator.executor.executor import Executor
 from evaluator.settings import Settings
 from problems.errors import UnknownProblemError, UsageError
 from problems.loader import load_problem
+from problems.plain_file import open_plain
 from problems.problem import Problem
+from problems.source_file import MOST_BYTES
+
+_EXAMPLE = "level_1_problem_1_sample_0_kernel.py"
 
 
 class NamedKernel(NamedTuple):
@@ -33,11 +37,12 @@ class NamedKernel(NamedTuple):
 
 
 def kernels_in(folder: Path, suite: Path | None) -> list[NamedKernel]:
-    """The kernels by level, problem and sample. Files for problems that the suite does not have are
-    reported and passed over. Raises `UsageError` where none is left."""
-    named = sorted((name, path) for path in folder.iterdir() if (name := KernelName.of(path)))
+    """The kernels by level, problem and sample. What can't be judged, and files for problems that
+    the suite does not have, are reported and passed over. Raises `UsageError` where none is left.
+    """
+    named = sorted(_named(folder))
     if not named:
-        raise UsageError(f"{folder} holds no file named like level_1_problem_1_sample_0_kernel.py")
+        raise UsageError(f"{folder} holds no file named like {_EXAMPLE}")
     found: list[NamedKernel] = []
     for (level, number), group in groupby(named, lambda file: file[0][:2]):
         files = list(group)
@@ -51,6 +56,22 @@ def kernels_in(folder: Path, suite: Path | None) -> list[NamedKernel]:
     if not found:
         raise UsageError(f"{folder}: the suite has none of these problems; choose it with --suite")
     return found
+
+
+def _named(folder: Path) -> Iterator[tuple[KernelName, Path]]:
+    for path in sorted(folder.iterdir()):
+        name = KernelName.of(path)
+        wrong = f"its name is not like {_EXAMPLE}" if path.suffix.lower() == ".py" else ""
+        if name is not None:
+            try:
+                open_plain(path, MOST_BYTES).close()
+                yield name, path
+                continue
+            except OSError as error:
+                wrong = str(error.strerror)
+        if wrong:
+            # A name may hold what a terminal obeys.
+            print(f"{path.name!r} is passed over: {wrong}", file=sys.stderr)
 
 
 @dataclass(frozen=True)
@@ -85,7 +106,7 @@ def judge_folder(
     written = EvalResults(report.results, {kernel.name.level for kernel in kernels})
     if report.claims is not None:
         for name in (PAGE, WHOLE):
-            refuse_unwritable(report.results.with_name(name))
+            refuse_foreign(report.results.with_name(name), is_ours)
     journal = Journal(journal_path(report.results), executor)
     _, path, problem = kernels[0]
     backend = request(path, problem, settings).candidate.backend
@@ -108,11 +129,12 @@ def judge_folder(
 
     ours: list[Outcome] = []
     theirs: list[Outcome] = []
+    finished = False
     try:
         ours.extend(outcomes(settings))
         if beside is not None:
             theirs.extend(outcomes(beside))
-        journal.remove()
+        finished = True
     finally:
         paths = written.write(
             (kernel.name, kernel.problem.id, outcome)
@@ -127,7 +149,9 @@ def judge_folder(
             paths += adjudication.write(report.results.parent)
             lines += adjudication.lines()
         lines.append(f"results: {', '.join(map(str, paths))}")
-        if journal.path.exists():
+        if finished:
+            journal.remove()
+        else:
             lines.append("unfinished: the same command goes on from here")
         print(*lines, sep="\n", file=sys.stderr)
     return all(

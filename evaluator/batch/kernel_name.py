@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-_PATTERN = re.compile(r"level_(\d+)_problem_(\d+)_sample_(\d+)_kernel\.py")
+_NUMBER = "(0|[1-9][0-9]*)"
+"""One spelling for each, so that no two files have the same name."""
+_PATTERN = re.compile(rf"level_{_NUMBER}_problem_{_NUMBER}_sample_{_NUMBER}_kernel\.py")
 
 
 class KernelName(NamedTuple):

@@ -10,7 +10,9 @@ from typing import Protocol
 
 from evaluator.errors import InfrastructureError, UnusableReferenceError
 from evaluator.evaluation import Evaluation, EvaluationRequest, Seconds
+from problems.plain_file import open_plain
 from problems.problem import Problem
+from problems.source_file import MOST_BYTES
 
 
 class Evaluates(Protocol):
@@ -95,4 +97,5 @@ class _Streak:
 
 
 def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    with open_plain(path, MOST_BYTES) as file:
+        return hashlib.sha256(file.read()).hexdigest()

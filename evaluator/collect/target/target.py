@@ -17,12 +17,11 @@ import contextlib
 import os
 import shutil
 import socket
-import stat
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Literal
+from typing import Literal
 
 from evaluator.collect.collected import Collected
 from evaluator.collect.target.broker import Broker, listening
@@ -34,6 +33,7 @@ from evaluator.walls.environment import clean_environment, python_module
 from evaluator.walls.folders import PACKAGES
 from evaluator.walls.scratch import remove
 from problems.cache_folder import cache_folder
+from problems.plain_file import open_plain
 
 Collector = Literal["torch_trace", "cpu", "shares"]
 """What collects in the target's own process."""
@@ -224,20 +224,6 @@ def _collected_in(folder: Path, mode: Mode, log: str) -> Collected:
             return Collected.model_validate_json(file.read())
     except (OSError, ValueError):
         raise ProfilerError(f"the {mode} collector left nothing: {last_line(log)}") from None
-
-
-def open_plain(path: Path, most_bytes: int) -> IO[bytes]:
-    """A file of a folder that may have belonged to the candidate, open for reading.
-
-    Raises `OSError` for a link, for what is no plain file, and for one that is larger.
-    """
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    file = os.fdopen(handle, "rb")
-    status = os.fstat(handle)
-    if not stat.S_ISREG(status.st_mode) or status.st_size > most_bytes:
-        file.close()
-        raise OSError(f"{path.name} is no plain file of a sensible size")
-    return file
 
 
 def _is_plain(path: Path) -> bool:
