@@ -263,7 +263,7 @@ def decide(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
     best = deps.store.keep_best(key.problem)
     is_best = best is not None and key_of(best) == key
     spent = deps.ledger.spent(key.problem)
-    deps.watch.notice(TurnRecorded(key.problem, record, is_best, spent.cost_usd))
+    deps.watch.notice(TurnRecorded(key.problem, record, is_best, spent))
     following = deps.turns.claim()
     return {"key": following or key, "turn": None, "ended": following is None}
 

@@ -62,8 +62,8 @@ class ProblemRun:
             self._started = True
             best = deps.store.keep_best(deps.problem.id)
             known = deps.store.log.progress(deps.problem.id)
-            cost = known.spent.cost_usd
-            deps.watch.notice(ProblemStarted(deps.problem.id, known.turns, best, cost))
+            problem = deps.problem.id
+            deps.watch.notice(ProblemStarted(problem, known.turns, best, known.spent))
 
     def _confirm(self) -> None:
         if self._error or self._interrupted or self._deps.stop.is_set():

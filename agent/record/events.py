@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agent.record.confirmation import Confirmation
-from agent.record.result import ProblemResult
+from agent.record.result import ProblemResult, Spent
 from agent.record.turn import TurnRecord
 from evaluator.evaluation import Evaluation
 
@@ -27,8 +27,8 @@ class ProblemStarted(Event):
     """Turns that an earlier command has recorded already."""
     best: TurnRecord | None
     """The best of those."""
-    cost_usd: float | None
-    """What those cost; None where one has no known price."""
+    spent: Spent
+    """What those came to."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class TurnRecorded(Event):
     record: TurnRecord
     is_best: bool
     """This turn's kernel is the best of its problem so far."""
-    cost_usd: float | None
-    """Of this problem so far; None once one call has no known price."""
+    spent: Spent
+    """Of this problem so far."""
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ class PlainLines(Display):
             parts.append(figures.latency(timing.latency_us))
             if timing.sol_fraction is not None:
                 parts.append(f"{figures.percent(timing.sol_fraction)} of the bound")
-        parts.append(figures.cost(event.cost_usd))
+        parts.append(figures.cost(event.spent.cost_usd))
         best = "  (best so far)" if event.is_best else ""
         count = f"{record.call + 1}/{self._budget}"
         place = figures.place(record)

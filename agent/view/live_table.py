@@ -23,7 +23,7 @@ from agent.record.events import (
     TurnStarted,
     Waiting,
 )
-from agent.record.result import Stop
+from agent.record.result import Spent, Stop
 from agent.record.turn import TurnRecord
 from evaluator.evaluation import Status, Verdict
 
@@ -43,6 +43,8 @@ _COLUMNS: tuple[tuple[str, int, Literal["left", "right"]], ...] = (
     ("now", 12, "left"),
 )
 """What follows the problem's name, with widths that hold every value: a row never jumps."""
+_LEAST_NAME = 18
+"""Of the problem's name; where the terminal is too narrow, `last` is left out."""
 _VERDICT_STYLES = {Verdict.FASTER: "green", Verdict.SLOWER: "red"}
 
 
@@ -52,7 +54,8 @@ class ProblemRow:
     turn: int = 0
     last: Status | None = None
     best: TurnRecord | None = None
-    cost_usd: float | None = 0.0
+    spent: Spent = field(default_factory=Spent)
+    """On recorded turns, as in the summary."""
     phase: str = "queued"
     since: float = 0.0
     started: float | None = None
@@ -89,7 +92,7 @@ class LiveTable(Display):
         now = time.monotonic()
         match event:
             case ProblemStarted():
-                row.turn, row.best, row.cost_usd = event.recorded, event.best, event.cost_usd
+                row.turn, row.best, row.spent = event.recorded, event.best, event.spent
                 row.started = now
                 row.enter("start", now)
             case TurnStarted():
@@ -109,23 +112,19 @@ class LiveTable(Display):
             case Profiled() if event.error:
                 self.say(f"{event.problem}: no profile: {event.error}")
             case TurnRecorded():
-                row.cost_usd = event.cost_usd
+                row.spent = event.spent
                 row.last = event.record.evaluation.status
                 if event.is_best:
                     row.best = event.record
             case JudgingAgain():
-                row.enter("judge again", now)
+                row.enter("confirm", now)
             case JudgedAgain() if not event.confirmation.holds:
                 self.say(f"{event.problem}: {figures.judged_again(event.confirmation)}")
             case ProblemFinished():
                 row.best, row.turn = event.result.best, event.result.turns
                 if row.best is not None:
                     row.best = row.best.model_copy(update={"evaluation": event.result.verdict})
-                row.cost_usd, row.stop, row.ended = (
-                    event.result.spent.cost_usd,
-                    event.result.stop,
-                    now,
-                )
+                row.spent, row.stop, row.ended = event.result.spent, event.result.stop, now
                 if event.result.last is not None:
                     row.last = event.result.last.evaluation.status
                 if event.result.error:
@@ -155,19 +154,23 @@ class LiveTable(Display):
 
     def _table(self, rows: Sequence[ProblemRow], now: float) -> Table:
         from rich.table import Table
+        from rich.text import Text
 
         gap = 2 if self.console.width >= 110 else 1
         table = Table(box=None, padding=(0, gap, 0, 0), header_style="dim", pad_edge=False)
-        taken = sum(width + gap for _, width, _ in _COLUMNS)
-        room = max(self.console.width - taken - gap, 12)
-        table.add_column("problem", no_wrap=True, overflow="ellipsis", max_width=room)
-        for name, width, justify in _COLUMNS:
+        whole = sum(width + gap for _, width, _ in _COLUMNS) + _LEAST_NAME
+        left_out = "last" if whole > self.console.width else ""
+        columns = [column for column in _COLUMNS if column[0] != left_out]
+        room = self.console.width - sum(width + gap for _, width, _ in columns) - gap
+        table.add_column("problem", no_wrap=True, overflow="ellipsis", max_width=max(room, 12))
+        for name, width, justify in columns:
             table.add_column(name, no_wrap=True, width=width, justify=justify)
         for row in rows:
-            table.add_row(*self._cells(row, now))
+            cells = self._cells(row, now)
+            table.add_row(Text(row.problem), *(cells[name] for name, _, _ in columns))
         return table
 
-    def _cells(self, row: ProblemRow, now: float) -> list[Text]:
+    def _cells(self, row: ProblemRow, now: float) -> dict[str, Text]:
         from rich.text import Text
 
         timing = row.best.evaluation.timing if row.best else None
@@ -175,7 +178,6 @@ class LiveTable(Display):
         if timing is not None:
             best = Text(figures.speedup(timing), style=_VERDICT_STYLES.get(timing.verdict, ""))
         last = Text(row.last or "", style="" if row.last is Status.CORRECT else "yellow")
-        spent = 0.0 if row.started is None else (row.ended or now) - row.started
         if row.stop is not None:
             ended_well = row.stop not in (Stop.ERROR, Stop.INTERRUPTED)
             doing = Text("done" if ended_well else row.stop, style="green" if ended_well else "red")
@@ -183,16 +185,15 @@ class LiveTable(Display):
             doing = Text(row.phase, style="dim")
         else:
             doing = Text(f"{row.phase} {now - row.since:.0f}s", style="cyan")
-        return [
-            Text(row.problem),
-            Text(f"{row.turn}/{self.config.budget}"),
-            last,
-            best,
-            Text(figures.percent(timing.sol_fraction) if timing else ""),
-            Text(figures.cost(row.cost_usd) if row.turn else ""),
-            Text(figures.duration(spent) if row.started is not None else ""),
-            doing,
-        ]
+        return {
+            "turn": Text(f"{row.turn}/{self.config.budget}"),
+            "last": last,
+            "best over eager": best,
+            "bound": Text(figures.percent(timing.sol_fraction) if timing else ""),
+            "cost": Text(figures.cost(row.spent.cost_usd) if row.turn else ""),
+            "time": Text(figures.duration(row.spent.wall_seconds) if row.turn else ""),
+            "now": doing,
+        }
 
 
 def _most_interesting(rows: list[ProblemRow], room: int) -> list[ProblemRow]:

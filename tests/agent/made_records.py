@@ -142,5 +142,5 @@ def turn_events(problem: str, number: int, evaluation: Evaluation, best: bool) -
         TurnStarted(problem, 0, number, number),
         ModelAnswered(problem, 0, number),
         Evaluated(problem, 0, number, evaluation),
-        TurnRecorded(problem, record, best, 0.0123 * (number + 1)),
+        TurnRecorded(problem, record, best, Spent(cost_usd=0.0123 * (number + 1))),
     ]

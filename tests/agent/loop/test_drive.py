@@ -175,7 +175,7 @@ def test_events_come_in_order(world: World) -> None:
         assert [type(event) for event in own][:3] == [TurnStarted, ModelAnswered, Evaluated]
     recorded = world.seen(TurnRecorded)
     assert [event.record.turn for event in recorded] == [0, 1, 2]
-    assert [event.cost_usd for event in recorded] == pytest.approx([0.01, 0.02, 0.03])
+    assert [event.spent.cost_usd for event in recorded] == pytest.approx([0.01, 0.02, 0.03])
 
 
 def test_a_resumed_problem_says_what_it_has(world: World) -> None:
@@ -185,7 +185,7 @@ def test_a_resumed_problem_says_what_it_has(world: World) -> None:
     world.run(budget=4, problems=("first",))
     started = world.seen(ProblemStarted)[0]
     assert (started.recorded, started.best) == (3, best)
-    assert started.cost_usd == pytest.approx(0.03)
+    assert started.spent.cost_usd == pytest.approx(0.03)
 
 
 def test_our_own_failure_is_tried_again(world: World) -> None:

@@ -3,7 +3,7 @@ import io
 import pytest
 
 from agent.record.events import ProblemFinished, ProblemStarted, Profiled, Waiting
-from agent.record.result import Stop
+from agent.record.result import Spent, Stop
 from agent.view.display import PlainLines, open_display, view_mode
 from problems.errors import UsageError
 from tests.agent.made_records import A, config, incorrect, problem_result, turn, turn_events
@@ -13,7 +13,7 @@ from tests.evaluator.made_evaluations import correct
 def test_plain_lines_are_one_a_turn() -> None:
     stream = io.StringIO()
     view = PlainLines(config(), stream)
-    view.notice(ProblemStarted(A, 0, None, 0.0))
+    view.notice(ProblemStarted(A, 0, None, Spent()))
     for number, evaluation in enumerate([incorrect(), correct(2.0)]):
         for event in turn_events(A, number, evaluation, best=number == 1):
             view.notice(event)
@@ -30,7 +30,7 @@ def test_plain_lines_are_one_a_turn() -> None:
 def test_plain_lines_tell_of_trouble_and_of_going_on() -> None:
     stream = io.StringIO()
     view = PlainLines(config(), stream)
-    view.notice(ProblemStarted(A, 3, None, 0.0))
+    view.notice(ProblemStarted(A, 3, None, Spent()))
     view.notice(Waiting(A, 0, 3, "busy"))
     view.notice(Profiled(A, 0, 3, "no counters"))
     last = turn(3, incorrect())
@@ -47,7 +47,7 @@ def test_plain_lines_tell_of_trouble_and_of_going_on() -> None:
 @pytest.mark.parametrize("mode", ["rich", "plain", "none"])
 def test_nothing_of_the_view_is_on_stdout(mode: str, capsys: pytest.CaptureFixture[str]) -> None:
     with open_display(view_mode(mode), config()) as display:
-        display.notice(ProblemStarted(A, 0, None, 0.0))
+        display.notice(ProblemStarted(A, 0, None, Spent()))
         for event in turn_events(A, 0, correct(2.0), best=True):
             display.notice(event)
         display.say("hello")

@@ -1,9 +1,18 @@
 import io
 
+import pytest
 from rich.console import Console
 
-from agent.record.events import ProblemFinished, ProblemStarted, Profiled, TurnStarted, Waiting
-from agent.record.result import Stop
+from agent.record.events import (
+    JudgingAgain,
+    ProblemFinished,
+    ProblemStarted,
+    Profiled,
+    TurnStarted,
+    Waiting,
+)
+from agent.record.result import Spent, Stop
+from agent.record.turn import TurnSeconds
 from agent.view.live_table import LiveTable
 from tests.agent.made_records import A, B, config, incorrect, problem_result, turn, turn_events
 from tests.evaluator.made_evaluations import correct
@@ -11,24 +20,24 @@ from tests.evaluator.made_evaluations import correct
 
 def shown(table: LiveTable) -> list[str]:
     stream = io.StringIO()
-    Console(file=stream, width=100, height=30, color_system=None).print(table)
+    Console(file=stream, width=table.console.width, height=30, color_system=None).print(table)
     return [line.rstrip() for line in stream.getvalue().splitlines()]
 
 
-def live(*problems: str, height: int = 30, **settings: object) -> LiveTable:
-    console = Console(file=io.StringIO(), width=100, height=height, color_system=None)
+def live(*problems: str, height: int = 30, width: int = 100, **settings: object) -> LiveTable:
+    console = Console(file=io.StringIO(), width=width, height=height, color_system=None)
     return LiveTable(config(*problems, **settings), console)
 
 
 def row_of(table: LiveTable, problem: str) -> str:
-    (line,) = [line for line in shown(table) if line.startswith(problem[:20])]
+    (line,) = [line for line in shown(table) if line.startswith(problem[:16])]
     return line
 
 
 def test_rows_follow_the_events() -> None:
     table = live()
     assert row_of(table, A).split() == [A, "0/10", "queued"]
-    table.notice(ProblemStarted(A, 0, None, 0.0))
+    table.notice(ProblemStarted(A, 0, None, Spent()))
     phases = []
     for event in turn_events(A, 0, incorrect(), best=False):
         table.notice(event)
@@ -53,26 +62,39 @@ def test_rows_follow_the_events() -> None:
 
 def test_samples_side_by_side_never_count_backwards() -> None:
     table = live(strategy="sample", feedback="none")
-    table.notice(ProblemStarted(A, 0, None, 0.0))
+    table.notice(ProblemStarted(A, 0, None, Spent()))
     for sample in (1, 0):
         table.notice(TurnStarted(A, sample, 0, sample))
     assert "2/10" in row_of(table, A)
 
 
-def test_a_row_fits_a_hundred_columns_and_keeps_its_figures() -> None:
-    table = live()
-    table.notice(ProblemStarted(B, 0, None, 0.0))
-    for event in turn_events(B, 9, correct(123.4), best=True):
+@pytest.mark.parametrize("width", [80, 100])
+def test_a_row_fits_the_terminal_and_keeps_its_figures(width: int) -> None:
+    table = live(width=width)
+    table.notice(ProblemStarted(B, 0, None, Spent()))
+    for event in turn_events(B, 9, correct(12.4, low=12.1, high=12.6), best=True):
         table.notice(event)
-    lines = shown(table)
-    assert all(len(line) <= 100 for line in lines)
-    assert "123x [122, 125]" in row_of(table, B)
-    assert "10/10" in row_of(table, B)
+    table.notice(JudgingAgain(B))
+    assert all(len(line) <= width for line in shown(table))
+    for part in (B[:16], "10/10", "12.4x [12.1, 12.6]", "61 %", "$0.123", "confirm 0s"):
+        assert part in row_of(table, B)
+
+
+def test_the_time_is_that_of_the_summary() -> None:
+    """What the turns took, not the time since the start: while one is made, too."""
+    table = live()
+    spent = Spent(calls=1, seconds=TurnSeconds(model=30.0, judge=12.0))
+    table.notice(ProblemStarted(A, 1, None, spent))
+    table.notice(TurnStarted(A, 0, 1, 1))
+    assert " 0:42 model 0s" in row_of(table, A)
+    ended = problem_result(None, turn(0, incorrect()), 1).model_copy(update={"spent": spent})
+    table.notice(ProblemFinished(A, ended))
+    assert " 0:42 done" in row_of(table, A)
 
 
 def test_a_run_that_goes_on_shows_what_was_found() -> None:
     table = live()
-    table.notice(ProblemStarted(A, 4, turn(2, correct(3.0)), 0.5))
+    table.notice(ProblemStarted(A, 4, turn(2, correct(3.0)), Spent(cost_usd=0.5)))
     assert "4/10" in row_of(table, A)
     assert "3.00x [2.97, 3.03]" in row_of(table, A)
     assert "$0.500" in row_of(table, A)
@@ -81,8 +103,8 @@ def test_a_run_that_goes_on_shows_what_was_found() -> None:
 def test_more_problems_than_lines_show_those_at_work() -> None:
     names = [f"level1_{number}_thing" for number in range(40)]
     table = live(*names, height=16)
-    table.notice(ProblemStarted(names[35], 0, None, 0.0))
-    table.notice(ProblemStarted(names[20], 0, None, 0.0))
+    table.notice(ProblemStarted(names[35], 0, None, Spent()))
+    table.notice(ProblemStarted(names[20], 0, None, Spent()))
     table.notice(
         ProblemFinished(
             names[20], problem_result(None, turn(9, incorrect(), problem=names[20]), 10)
