@@ -77,7 +77,7 @@ class Reason(StrEnum):
     # Its results were right by luck.
     MEMORY_ERROR = (
         "memory_error",
-        "The results were right, but by luck: check every index and every length against the"
+        "Right results are luck then: check every index and every length against the"
         " tensors' real sizes, tails and last rows included.",
     )
     RACE = (

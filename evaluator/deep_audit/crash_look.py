@@ -34,6 +34,7 @@ _SIGNALS = frozenset(
         Reason.SIGFPE,
         Reason.SIGILL,
         Reason.SIGTRAP,
+        Reason.MEMORY_ERROR,
     }
 )
 _FAULT = re.compile(

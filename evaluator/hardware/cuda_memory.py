@@ -26,6 +26,8 @@ _READ, _READ_WRITE = 1, 3  # CU_MEM_ACCESS_FLAGS_PROT_*
 _WAIT_EQUAL = 1  # CU_STREAM_WAIT_VALUE_EQ
 _WRITE = 0  # CU_STREAM_WRITE_VALUE_DEFAULT: all that came before is visible by then
 _MAX_PERSISTING_L2 = 108  # CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE
+_NOTHING_BYTES = 2**21
+"""Addresses behind a mapping that are kept free: what a kernel reads or writes there is illegal."""
 
 
 class _Location(ctypes.Structure):
@@ -116,7 +118,7 @@ class DeviceMapping:
     def unmap(self) -> None:
         """Take the mapping away; tensors over it must be gone."""
         driver_call("cuMemUnmap", self.address, self.size)
-        driver_call("cuMemAddressFree", self.address, self.size)
+        driver_call("cuMemAddressFree", self.address, self.size + _NOTHING_BYTES)
         driver_call("cuMemRelease", self.handle)
 
 
@@ -161,7 +163,7 @@ def import_memory(ordinal: int, fd: int, size: int, *, writable: bool) -> Device
 
 def _map(ordinal: int, handle: ctypes.c_uint64, size: int, flags: int) -> DeviceMapping:
     address = ctypes.c_uint64()
-    driver_call("cuMemAddressReserve", ctypes.byref(address), size, 0, 0, 0)
+    driver_call("cuMemAddressReserve", ctypes.byref(address), size + _NOTHING_BYTES, 0, 0, 0)
     driver_call("cuMemMap", address, size, 0, handle, 0)
     access = _Access(location=_Location(type=_DEVICE, id=ordinal), flags=flags)
     driver_call("cuMemSetAccess", address, size, ctypes.byref(access), 1)

@@ -19,7 +19,7 @@ from evaluator.judge.context.problem_setup import CONTEXT_BYTES
 from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.problem.reference import flatten_arguments
 from evaluator.judge.rejection import Rejection
-from evaluator.judge.tampering import WRITES_TO_INPUTS, rejected_as_writing
+from evaluator.judge.tampering import WRITES_BEYOND, WRITES_TO_INPUTS, explained
 from evaluator.judge.timing.eager_slowdown import slowed_note
 from evaluator.judge.timing.sampling import Sampling, sample
 from evaluator.judge.timing.samplings import Samplings
@@ -40,6 +40,7 @@ from evaluator.settings import BaselineName
 
 _CALLS_OF_ANOTHER = 2
 """How many of each further worker are verified before it is timed."""
+_EAGER_READS_BEYOND = "inputs do not end where memory ends: eager PyTorch itself reads beyond there"
 _JUDGED_TWICE = (
     " (judged twice: with the reference's weights copied into it, and as constructed from a seed)"
 )
@@ -118,6 +119,7 @@ class EvaluationRun:
         """Why its first calls are refused. `as_constructed`: judged with what its constructor made
         of a secret seed."""
         self.runner = runner
+        before, ends = self.verified.copy(), self.context.draws.ends
         try:
             self._load(runner)
             self._construct(runner, as_constructed=as_constructed)
@@ -125,7 +127,15 @@ class EvaluationRun:
             self._call_first(runner)
             self.verified.explains = True
         except Rejection as rejection:
-            return rejection
+            if self.context.draws.ends == ends:
+                return rejection
+            self.notes.append(_EAGER_READS_BEYOND)
+            self._begin_again(before)
+            return self._rejected(
+                self.context.workers.new(),
+                as_constructed=as_constructed,
+                explains_prepared=explains_prepared,
+            )
         return None
 
     def _call_first(self, runner: ModuleRunner) -> None:
@@ -135,15 +145,13 @@ class EvaluationRun:
         _make_room(self.context, runner)
         # The worker has a module now; what it computes from here on is what counts.
         self.context.draws.begin()
-        for index in range(self.context.rules.first_calls):
-            draw = self.context.draws.next(near=index == 1)
+        for index in range(max(self.context.rules.first_calls, self.context.draws.ends)):
+            draw = self.context.draws.next(near=index == 1, at_end=index)
             try:
                 self._verified_call(runner, draw)
             except Rejection as rejection:
-                wrote = rejected_as_writing(
-                    self.context, self.candidate, draw, self.builds.build, rejection
-                )
-                raise wrote or rejection from None
+                why = explained(self.context, self.candidate, draw, self.builds.build, rejection)
+                raise why or rejection from None
         if self.context.rules.in_one_process and self.context.sequence is None:
             self._note_kept_address(runner)
 
@@ -180,6 +188,8 @@ class EvaluationRun:
         lent = writable and not self.context.reference.changes_inputs
         if lent and not self.context.draws.holds(draw):
             self._hold_against(Reason.INPUT_MODIFIED, WRITES_TO_INPUTS)
+        if writable and not draw.order.holds(around=True):
+            self._hold_against(Reason.MEMORY_ERROR, WRITES_BEYOND, Status.RUNTIME_ERROR)
 
     def _note_kept_address(self, runner: ModuleRunner) -> None:
         """Where its inputs always lie in one place, as KernelBench's do, nothing else shows it."""
@@ -328,10 +338,12 @@ class EvaluationRun:
         for reason, message in runner.late_work.items():
             self._hold_against(reason, message)
 
-    def _hold_against(self, reason: Reason, message: str) -> None:
+    def _hold_against(
+        self, reason: Reason, message: str, status: Status = Status.INTEGRITY
+    ) -> None:
         """Refuse it, or note a finding where KernelBench's rules decide; raises `Rejection`."""
         if self.context.rules.rejects:
-            raise Rejection(Status.INTEGRITY, reason, message)
+            raise Rejection(status, reason, message)
         if reason not in {finding.partition(":")[0] for finding in self.findings}:
             self.findings.append(f"{reason}: {message}")
 

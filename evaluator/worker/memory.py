@@ -36,10 +36,13 @@ class SharedMemory:
 
 
 def map_shared(memory: SharedMemory, *, writable: bool) -> torch.Tensor:
-    """A uint8 tensor of shape [size] over shared memory; a write to a read-only one faults."""
+    """A uint8 tensor of shape [size] over shared memory; a write to a read-only one faults, and so
+    does any access behind it."""
     if memory.device == "cpu":
         protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
-        address = _libc.mmap(None, memory.size, protection, mmap.MAP_SHARED, memory.fd, 0)
+        # The file ends before the last page.
+        size = memory.size + mmap.PAGESIZE
+        address = _libc.mmap(None, size, protection, mmap.MAP_SHARED, memory.fd, 0)
         if address in (None, ctypes.c_void_p(-1).value):
             raise OSError(ctypes.get_errno(), "mmap of shared memory failed")
         # from_address says nothing of the protection, so torch takes it without a warning.

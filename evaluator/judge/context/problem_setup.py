@@ -18,7 +18,7 @@ from evaluator.judge.inputs.input_fitness import is_fit
 from evaluator.judge.inputs.input_kinds import InputKinds, kinds_for
 from evaluator.judge.inputs.placement import bytes_needed
 from evaluator.judge.problem.exact_reference import ExactReference
-from evaluator.judge.problem.reference import Reference
+from evaluator.judge.problem.reference import Reference, flatten_arguments
 from evaluator.judge.problem.variation import Kind
 
 CONTEXT_BYTES = 2**30
@@ -61,7 +61,7 @@ def set_up(request: ProblemRequest, workers: WorkerFactory) -> ProblemSetup:
     facts, values = examine(reference, rules, memory)
     flush = CacheFlush(device, memory)
     work = count_work(reference.model, values, settings.precision)
-    size = bytes_needed(values)
+    size, tensors = bytes_needed(values), len(flatten_arguments(values))
     del values
     kinds = InputKinds(kinds_for(settings, work))
     for kind in set(kinds.all) - {Kind.PLAIN}:
@@ -80,6 +80,7 @@ def set_up(request: ProblemRequest, workers: WorkerFactory) -> ProblemSetup:
         reference,
         size,
         kinds,
+        tensors=tensors,
         reproducible=facts.reproducible,
         is_random=facts.is_random,
     )

@@ -37,6 +37,8 @@ class Draw:
     seed: int
     start: int
     """Where in the arena they begin."""
+    at_end: int | None
+    """Which of the tensors lies at the arena's end, behind which a worker has no memory."""
     order: MappedArguments
     kept: list[Any] | None
     random_seed: int | None = None
@@ -50,6 +52,7 @@ class Draws:
         size: int,
         kinds: InputKinds,
         *,
+        tensors: int = 1,
         reproducible: bool,
         is_random: bool,
     ) -> None:
@@ -59,6 +62,7 @@ class Draws:
             reference: makes the inputs.
             size: bytes that the inputs of a call take.
             kinds: which kinds of inputs there are.
+            tensors: how many there are among the inputs of a call.
             reproducible: the same seed gives the same inputs again.
             is_random: the reference draws random numbers.
         """
@@ -70,6 +74,8 @@ class Draws:
         self._moves = not reference.rules.in_one_process
         self.writable = reference.changes_inputs or reference.rules.in_one_process
         """Whether workers may write into the inputs; what KernelBench allows is a finding."""
+        self.ends = tensors if self._moves else 0
+        """How many of the tensors may lie at the arena's end."""
         self._keeps = not reproducible or (size < _KEPT_BYTES and not reference.changes_inputs)
         self._seed: int | None = None
         self._start = _SHIFT_BYTES
@@ -90,21 +96,22 @@ class Draws:
     def plain(self) -> Draw:
         return self._draw(fresh_seed())
 
-    def next(self, *, near: bool = False) -> Draw:
+    def next(self, *, near: bool = False, at_end: int | None = None) -> Draw:
         """Fresh inputs, at the last address or at another one in the arena.
 
         `near`: those of the last draw but for an element or two; that happens at times anyway.
+        `at_end`: which of the tensors lies at the arena's end, if there are so many.
         """
         near = self._repeats and (near or secrets.randbelow(_NEAR_ONE_IN) == 0)
         if near and self._seed is not None:
             self._seed = nearly(self._seed)
         else:
             self._seed = self._fresh_seed()
-        return self._draw(self._seed)
+        return self._draw(self._seed, at_end=at_end)
 
     def at(self, earlier: Draw) -> Draw:
         self._start = earlier.start
-        return self._draw(fresh_seed(), moves=False)
+        return self._draw(fresh_seed(), moves=False, at_end=earlier.at_end)
 
     def elsewhere(self) -> Draw:
         """Fresh plain inputs at another address than the last ones; the next ones return there."""
@@ -117,14 +124,16 @@ class Draws:
         finally:
             self._start = before
 
-    def _draw(self, seed: int, *, moves: bool = True) -> Draw:
+    def _draw(self, seed: int, *, moves: bool = True, at_end: int | None = None) -> Draw:
         if moves and self._moves and secrets.randbelow(2):
             self._start = (1 + secrets.randbelow(_SHIFTS)) * _SHIFT_BYTES
+        at_end = at_end if at_end in range(self.ends) else None
         values = self._reference.varied_inputs(seed)
         return Draw(
             seed,
             self._start,
-            self._lay(values, self._start, next(self._margins)),
+            at_end,
+            self._lay(values, self._start, next(self._margins), at_end),
             values if self._keeps else None,
             secrets.randbits(62) if self._is_random else None,
         )
@@ -156,13 +165,15 @@ class Draws:
         """A draw's arguments, laid once more where those of another draw have overwritten them."""
         if draw.order is self._last and not draw.order.is_spent:
             return draw.order
-        return self._lay(self.values_of(draw), draw.start, MARGINS[0])
+        return self._lay(self.values_of(draw), draw.start, MARGINS[0], draw.at_end)
 
     def lay_again(self, draw: Draw) -> MappedArguments:
         return self._lay(self.values_of(draw), _SHIFT_BYTES, MARGINS[0])
 
-    def _lay(self, values: list[Any], start: int, margin: int) -> MappedArguments:
-        placement = Placement(self._staging, start, margin)
+    def _lay(
+        self, values: list[Any], start: int, margin: int, at_end: int | None = None
+    ) -> MappedArguments:
+        placement = Placement(self._staging, start, margin, at_end)
         self._last = MappedArguments(self.arena.bytes, placement, values)
         return self._last
 

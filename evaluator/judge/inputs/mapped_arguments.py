@@ -31,6 +31,18 @@ class MappedArguments:
         self._placed = placed
         self._values = values if placed.memory.is_meta else []
 
+    def holds(self, *, around: bool = False) -> bool:
+        """Whether the tensors, or all around them, lie there as they were laid last, if the judge
+        keeps that."""
+        spans = [(first, first + size) for first, size in sorted(self._placed.spans)]
+        if around:
+            ends = [self._placed.first, *(end for _, end in spans)]
+            spans = list(
+                zip(ends, [*(first for first, _ in spans), self._placed.last], strict=True)
+            )
+        laid = self._placed.memory
+        return laid.is_meta or all(torch.equal(self._arena[a:b], laid[a:b]) for a, b in spans)
+
     def lay(self) -> None:
         """The call starts: see that the tensors lie where the worker reads them. On a GPU this may
         still be under way on the current stream afterwards."""

@@ -12,6 +12,9 @@ from evaluator.worker.orders import Layout
 from evaluator.worker.values import dtype_name
 
 _ALIGNMENT = 512
+_END_ALIGNMENT = 64
+"""Of a tensor at the end of the memory: what kernels may rely on. No instruction loads more at
+once, and PyTorch's own tensors have no more on a CPU; views in models often have 16 on a GPU."""
 _MARGIN_BYTES = 4096
 _GAP_BYTES = 64
 """At least that much of a margin lies between two tensors, whatever their sizes."""
@@ -28,13 +31,22 @@ class Placement:
 
     What lies before, between and after them is `margin`, one of `MARGINS`, repeated: zeros, or the
     numbers of an earlier call, would let a kernel pass that reads beyond the end. Around integers
-    it is always -1.
+    it is always -1. The tensor with number `at_end` lies at the end of the memory instead.
     """
 
-    def __init__(self, memory: torch.Tensor, start: int = 0, margin: int = _NO_NUMBER) -> None:
+    def __init__(
+        self,
+        memory: torch.Tensor,
+        start: int = 0,
+        margin: int = _NO_NUMBER,
+        at_end: int | None = None,
+    ) -> None:
         self.memory = memory
         self._start = self._next = start
         self._margin = margin
+        self._at_end = at_end
+        self._limit = memory.numel()
+        """Where what follows is no longer free."""
         self.first = max(0, start - _MARGIN_BYTES)
         """The first byte that was written."""
         self.last = start + _ALIGNMENT
@@ -46,7 +58,7 @@ class Placement:
         """First byte and number of bytes of each."""
 
     def again(self, memory: torch.Tensor) -> Placement:
-        return Placement(memory, self._start, self._margin)
+        return Placement(memory, self._start, self._margin, self._at_end)
 
     def place(self, value: Any) -> Any:
         """The JSON form of `value`; its tensors are copied into the arena."""
@@ -77,14 +89,19 @@ class Placement:
         tensor = tensor.detach()
         shape, stride = tuple(tensor.shape), tuple(tensor.stride())
         size = tensor.element_size()
-        elements = span_of(shape, stride)
-        start = -(-self._next // _ALIGNMENT) * _ALIGNMENT
-        end = start + elements * size
-        if end > self.memory.numel():
+        span = span_of(shape, stride) * size
+        at_end = len(self.tensors) == self._at_end
+        if at_end:
+            start = (self._limit - span) // _END_ALIGNMENT * _END_ALIGNMENT
+        else:
+            start = -(-self._next // _ALIGNMENT) * _ALIGNMENT
+        end = start + span
+        if start < self._next or end > self._limit:
             raise ValueError("the arena is too small")
         margin = self._margin if tensor.is_floating_point() else _NO_NUMBER
-        self.last = max(self.last, min(end + _MARGIN_BYTES, self.memory.numel()))
-        self.memory[end : self.last].fill_(margin)
+        behind = min(end + _MARGIN_BYTES, self._limit)
+        self.memory[end:behind].fill_(margin)
+        self.last = max(self.last, behind)
         flat = self.memory[start:end].view(tensor.dtype)
         view = torch.as_strided(flat, shape, stride)
         if 0 in stride:
@@ -93,7 +110,11 @@ class Placement:
             view[once].copy_(tensor[once])
         else:
             view.copy_(tensor)
-        self._next = end + _GAP_BYTES
+        if at_end:
+            self.memory[max(self._next, start - _MARGIN_BYTES) : start].fill_(margin)
+            self._limit = start
+        else:
+            self._next = end + _GAP_BYTES
         self.tensors.append(view)
         self.spans.append((start, end - start))
         return {
