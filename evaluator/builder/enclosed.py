@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from evaluator.walls import landlock, limits, mounts, namespaces, privileges, seccomp
+from evaluator.walls import folders, landlock, limits, mounts, namespaces, privileges, seccomp
 from evaluator.walls.bait import OPEN_TO_ALL, Bait
 from evaluator.walls.kernel import (
     CLONE_NEWPID,
@@ -55,7 +55,9 @@ def main(order: dict[str, Any]) -> None:
     layers.append("resource limits")
     readable = [*order["visible"], *(["/proc"] if order["namespaces"] else _HARMLESS)]
     with contextlib.suppress(OSError):
-        landlock.restrict(map(Path, readable), [folder])
+        secret = [] if order["namespaces"] else folders.withheld(map(Path, readable))
+        shown = [path for name in readable for path in folders.without(Path(name), secret)]
+        landlock.restrict(shown, [folder], listed=map(Path, readable) if secret else ())
         layers.append("landlock")
     with contextlib.suppress(OSError):
         seccomp.install()
@@ -83,6 +85,7 @@ def _own_namespaces(folder: Path, visible: list[str]) -> None:
     mount("tmpfs", str(root), "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=755")
     for name in (*visible, str(folder)):
         _show(Path(name), Path(f"{root}{name}"))
+    mounts.hide(Path(f"{root}{path}") for path in folders.withheld(map(Path, visible)))
     (root / "tmp").mkdir(exist_ok=True)
     (root / "proc").mkdir()
     with contextlib.suppress(OSError):

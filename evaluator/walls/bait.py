@@ -81,3 +81,5 @@ def _home_entries() -> Iterator[str]:
                 if not any(path.is_relative_to(entry) for path in needed):
                     yield str(entry)
                     break
+    for folder in folders.withheld(folders.readable()):
+        yield from map(str, list(folder.glob("*.py"))[:1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 SYSTEM = (
@@ -58,6 +58,31 @@ def homes() -> list[Path]:
 def readable() -> list[Path]:
     system = (Path(name) for name in (*SYSTEM, *RUNNING))
     return [p for p in (*system, *interpreter_folders(), *named_folders()) if p.exists()]
+
+
+def withheld(readable: Iterable[Path]) -> list[Path]:
+    """What of ours a confined process must not read, although it lies in one of these folders: the
+    problems with their hidden sizes, and in a checkout runs, tests and the history of all that."""
+    around = {folder.resolve() for folder in readable}
+    found = [path for path in (_OURS / "problems").glob("level*") if around & {*path.parents}]
+    if around & {_OURS, *_OURS.parents}:
+        needed = [*PACKAGES, Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()]
+        found += [
+            path for path in _OURS.iterdir() if not any(n.is_relative_to(path) for n in needed)
+        ]
+    return found
+
+
+def without(folder: Path, hidden: Collection[Path]) -> Iterator[Path]:
+    """The folder; or where some of it is hidden, all else in it."""
+    folder = folder.resolve()
+    if not any(folder in path.parents for path in hidden):
+        yield folder
+        return
+    for entry in folder.iterdir():
+        # What a link leads to has its own place in the list, or none.
+        if entry not in hidden and not entry.is_symlink():
+            yield from without(entry, hidden)
 
 
 def _outermost(paths: Iterable[Path]) -> list[Path]:

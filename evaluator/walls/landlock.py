@@ -41,9 +41,12 @@ class _PathBeneath(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 
-def restrict(readable: Iterable[Path], writable: Iterable[Path]) -> list[str]:
+def restrict(
+    readable: Iterable[Path], writable: Iterable[Path], *, listed: Iterable[Path] = ()
+) -> list[str]:
     """Allow this thread, and all that it starts, these folders and no others, for good.
 
+    In folders that are `listed`, names can be seen and nothing be read: imports need that.
     Needs no_new_privs. The names of the layers that this kernel's version of it has; raises
     `OSError` where it has none. Device nodes of GPUs stay open.
     """
@@ -65,6 +68,8 @@ def restrict(readable: Iterable[Path], writable: Iterable[Path]) -> list[str]:
     try:
         for folder in readable:
             _allow(rules, folder, files & _READ)
+        for folder in listed:
+            _allow(rules, folder, _READ_DIR)
         for folder in writable:
             _allow(rules, folder, files)
         for pattern in _DEVICES:

@@ -46,9 +46,11 @@ def enclose(*needed: Path, hidden: Sequence[Path] = ()) -> list[str]:
     with contextlib.suppress(OSError):
         mounts.leave_shared_mounts()
         layers.append("mount_namespace")
+        secret = folders.withheld(folders.readable())
         mounts.hide_homes(*needed)
+        mounts.hide(secret)
         layers.append("homes_hidden")
-        mounts.hide_files(hidden)
+        mounts.hide(hidden)
     return layers + namespaces.own_namespaces()
 
 
@@ -103,7 +105,9 @@ def confine(
             with contextlib.suppress(OSError):
                 mounts.own_proc()
                 up("own_proc")
-    readable = [*folders.readable(), *needed]
+    whole = [*folders.readable(), *needed]
+    secret = [] if "homes_hidden" in enclosed else folders.withheld(whole)
+    readable = [path for folder in whole for path in folders.without(folder, secret)]
     own_uid = ""
     watches = watches and _done(privileges.outlive_change_of_uid)
     if os.geteuid() == 0:
@@ -136,7 +140,7 @@ def confine(
         # The driver of a GPU names its threads there, and gives up where it can't. Landlock's rule
         # is good for the inode, which lives as long as this descriptor.
         os.open(threads, os.O_PATH | os.O_CLOEXEC)
-        named = landlock.restrict(readable, [*writable, threads])
+        named = landlock.restrict(readable, [*writable, threads], listed=whole if secret else ())
         # It binds this thread and its children: others that run already stay free.
         up(*(named if alone else []))
     with contextlib.suppress(OSError):

@@ -6,7 +6,7 @@ All of it needs a mount namespace of one's own and the right to mount in it.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from evaluator.walls import folders
@@ -79,10 +79,13 @@ def hide_homes(*visible: Path) -> None:
         cover(run, services + inside, "mode=755", writable=False)
 
 
-def hide_files(files: Sequence[Path]) -> None:
-    """They look like /dev/null; raises `OSError`."""
-    for path in files:
-        mount("/dev/null", str(path), None, MS_BIND)
+def hide(paths: Iterable[Path]) -> None:
+    """Files look like /dev/null, and folders empty; raises `OSError`."""
+    for path in paths:
+        if path.is_dir():
+            cover(path, [], "mode=755", writable=False)
+        else:
+            mount("/dev/null", str(path), None, MS_BIND)
 
 
 def make_read_only(scratch: Path) -> None:

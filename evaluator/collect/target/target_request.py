@@ -10,7 +10,9 @@ REQUEST = "request.json"
 
 
 def write_request(folder: Path, request: EvaluationRequest) -> None:
-    (folder / REQUEST).write_text(request.model_dump_json())
+    # The candidate reads it there: of the problem, it has what the prompt shows.
+    shown = request.model_copy(update={"hidden_references": ()})
+    (folder / REQUEST).write_text(shown.model_dump_json())
 
 
 def read_request(folder: Path) -> EvaluationRequest:

@@ -29,7 +29,9 @@ def without_walls() -> None:
 
 SABOTAGE: dict[str, Callable[[], None]] = {
     "seccomp": lambda: setattr(seccomp, "install", nothing),
-    "landlock": lambda: setattr(landlock, "restrict", lambda *_: ["landlock", "landlock_scope"]),
+    "landlock": lambda: setattr(
+        landlock, "restrict", lambda *_, **__: ["landlock", "landlock_scope"]
+    ),
     "homes_hidden": lambda: setattr(mounts, "hide_homes", nothing),
     "read_only": lambda: setattr(mounts, "make_read_only", nothing),
     "own_tmp": lambda: setattr(mounts, "own_temporary_folders", nothing),

@@ -49,7 +49,7 @@ from pathlib import Path
 from evaluator.walls import mounts
 hidden, seen = map(Path, sys.argv[1:])
 mounts.leave_shared_mounts()
-mounts.hide_files([hidden])
+mounts.hide([hidden])
 print(repr(hidden.read_text()), seen.read_text())
 """
 
