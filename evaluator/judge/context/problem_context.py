@@ -186,7 +186,7 @@ class ProblemContext:
         return begins
 
     def hidden(self, references: tuple[str, ...]) -> list[ProblemContext]:
-        """The same problem at sizes that only the judge knows, set up once."""
+        """The same problem at sizes that the prompt does not show, set up once."""
         for source in references:
             if source not in self._hidden:
                 request = self._request.model_copy(update={"reference": source})
