@@ -56,7 +56,8 @@ def flatten(value: Any, *, look: bool = False, trusted: bool = False) -> list[to
     if type(value) in (torch.Tensor, torch.nn.Parameter) or (
         trusted and isinstance(value, torch.Tensor)
     ):
-        return [value.detach()]
+        # Behind a conjugate or negative bit, memory holds other values than the tensor has.
+        return [value.detach().resolve_conj().resolve_neg()]
     if isinstance(value, torch.Tensor):
         if look and type(seen := value + 0) is torch.Tensor:
             return [seen.detach()]
