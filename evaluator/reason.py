@@ -72,7 +72,6 @@ class Reason(StrEnum):
     WRONG_SHAPE = "wrong_shape"
     WRONG_DTYPE = "wrong_dtype"
     WRONG_VALUES = "wrong_values"
-    WRONG_LAYOUT = "wrong_layout"
 
     # Its results were right by luck.
     MEMORY_ERROR = (

@@ -43,7 +43,7 @@ def _evidence(evaluation: Evaluation) -> Iterator[str]:
         yield evaluation.detail
     if evaluation.build and not evaluation.build.ok:
         yield evaluation.build.log[:4000]
-    if correctness and correctness.mismatch and evaluation.reason != "wrong_layout":
+    if correctness and correctness.mismatch:
         yield from mismatch_words(correctness)
     if correctness and correctness.error_ratio is not None:
         yield (

@@ -46,12 +46,12 @@ class OutputLayout:
 
 @dataclass(frozen=True)
 class Sources:
-    """On a GPU, where a call's outputs lay before they were copied into the slot: a claim."""
+    """Where a call's outputs lay before they were copied, on a GPU into the slot: a claim."""
 
     outputs: tuple[OutputLayout, ...]
     """By their addresses."""
     inputs: tuple[int, int]
-    """First address and end of the memory of the inputs."""
+    """On a GPU, first address and end of the memory of the inputs."""
 
 
 @dataclass(frozen=True)

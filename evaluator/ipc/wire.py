@@ -60,7 +60,7 @@ _LIMITS = {
     Kind.IMPORTED: 0,
     Kind.CONSTRUCTED: 5,
     Kind.PREPARED: 0,
-    Kind.RETURNED: 16384,
+    Kind.RETURNED: 32768,
     Kind.DONE: 32768,
     Kind.FAILED: 65536,
     Kind.WARMED: 0,

@@ -69,6 +69,8 @@ class ConstructOrder(Order):
     outputs_bytes: int
     tensors: dict[str, Layout]
     """The weights by name; none: as constructed."""
+    outputs: list[tuple[list[int], list[int]]]
+    """Shapes and strides of the reference's."""
     inputs_writable: bool = False
     compile_with: CompileOptions | None = None
     """None: it is not compiled."""

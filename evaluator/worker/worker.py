@@ -12,6 +12,7 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import astuple, dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,6 +27,7 @@ from evaluator.worker import build_stub, stated_gpu
 from evaluator.worker.candidate_module import FILE, import_candidate, show_source
 from evaluator.worker.initial_values import repeated_initial_values
 from evaluator.worker.memory import SharedMemory, limit_growth, map_shared, tensor_at
+from evaluator.worker.memory_order import MemoryOrder, in_order
 from evaluator.worker.orders import CallOrder, ConstructOrder, LoadOrder, WarmOrder
 from evaluator.worker.poison import (
     poison_free_memory,
@@ -59,6 +61,7 @@ class Worker:
     reference: torch.nn.Module | None = None
     """Runs before the candidate in calls that ask for it, as in KernelBench's process."""
     trial: TrialMemory = field(default_factory=TrialMemory)
+    orders: list[MemoryOrder] = field(default_factory=list)
     layouts: list[tuple[torch.Size, torch.dtype]] = field(default_factory=list)
     """Of the last results."""
     behind_fill: list[torch.Tensor] = field(default_factory=list)
@@ -141,6 +144,7 @@ class Worker:
             SharedMemory(where, order.inputs_bytes, inputs_fd), writable=order.inputs_writable
         )
         self.copies_inputs = order.copies_inputs
+        self.orders = [MemoryOrder(tuple(shape), tuple(stride)) for shape, stride in order.outputs]
         self.memory["outputs"] = map_shared(
             SharedMemory(where, order.outputs_bytes, outputs_fd), writable=True
         )
@@ -218,12 +222,15 @@ class Worker:
                 beside = self._run_reference(order, arguments)
                 result = self.module(*arguments)
             tensors = self._returned(flatten(result, look=order.look), order.result)
-            tensors = tensors + beside
-            self.channel.send(Kind.RETURNED, Reply(in_place(tensors)).encode())
+            outputs = in_order(tensors, self.orders) + beside
+            is_copied = any(one is not other for one, other in zip(outputs, tensors, strict=False))
+            sources = Sources(in_place(tensors), (0, 0)) if is_copied else None
+            self.channel.send(Kind.RETURNED, Reply(in_place(outputs), sources=sources).encode())
             # The judge reads the outputs where they lie, while this process stands still.
             self.channel.receive()
             if order.copy:
-                self.channel.send(Kind.DONE, Reply(copy_out(tensors, slot)).encode())
+                layouts = copy_out(outputs, slot, self.orders)
+                self.channel.send(Kind.DONE, Reply(layouts).encode())
             return
         begin, middle, end = (torch.cuda.Event(enable_timing=True) for _ in range(3))
         if order.held:
@@ -237,7 +244,7 @@ class Worker:
             tensors = flatten(self.module(*arguments), look=order.look)
             middle.record()
             tensors = self._returned(tensors, order.result)
-            outputs = copy_out(tensors + beside, slot[:-GATE_BYTES])
+            layouts = copy_out(tensors + beside, slot[:-GATE_BYTES], self.orders)
             end.record()
             # The word behind that on which a stream is held.
             signal(torch.cuda.current_stream().cuda_stream, slot[-GATE_BYTES:].data_ptr() + 4, 1)
@@ -250,7 +257,7 @@ class Worker:
             in_place(tensors + beside), (inputs.data_ptr(), inputs.data_ptr() + inputs.numel())
         )
         forward_us, total_us = begin.elapsed_time(middle) * 1e3, begin.elapsed_time(end) * 1e3
-        reply = Reply(outputs, forward_us, total_us, sources)
+        reply = Reply(layouts, forward_us, total_us, sources)
         self.channel.send(Kind.DONE, reply.encode())
 
     def _run_reference(self, order: CallOrder, arguments: Sequence[Any]) -> list[torch.Tensor]:
@@ -334,17 +341,22 @@ def in_place(tensors: list[torch.Tensor]) -> tuple[OutputLayout, ...]:
     )
 
 
-def copy_out(tensors: list[torch.Tensor], slot: torch.Tensor) -> tuple[OutputLayout, ...]:
+def copy_out(
+    tensors: list[torch.Tensor], slot: torch.Tensor, orders: list[MemoryOrder]
+) -> tuple[OutputLayout, ...]:
     """Copy every output into the slot, one after the other; raises if they don't fit."""
     layouts = []
     offset = 0
-    for tensor in tensors:
+    # Those of a reference that runs beside the module come behind.
+    for tensor, order in zip_longest(tensors, (2 * orders)[: len(tensors)]):
         size = tensor.numel() * tensor.element_size()
         if offset + size > slot.numel():
             raise ValueError(
                 f"outputs are larger than they should be: one has shape {tuple(tensor.shape)}"
             )
-        target = slot[offset : offset + size].view(tensor.dtype).view(tensor.shape)
+        flat = slot[offset : offset + size].view(tensor.dtype)
+        is_right = order and order.shape == tensor.shape
+        target = order.over(flat) if is_right else flat.view(tensor.shape)
         target.copy_(tensor)
         layouts.append(
             OutputLayout(_dtype_name(tensor), tuple(tensor.shape), tuple(target.stride()), offset)

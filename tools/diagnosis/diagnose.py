@@ -42,9 +42,6 @@ def _words(evaluation: Evaluation, source: str) -> list[str]:
         case Status.TIMEOUT:
             return _timeout(evaluation, source)
         case Status.INCORRECT:
-            if evaluation.reason is Reason.WRONG_LAYOUT:
-                # Refused before any value was looked at: the message says it all.
-                return _message(evaluation)
             words = mismatch_words(evaluation.correctness) if evaluation.correctness else []
             return words or _message(evaluation)
         case Status.INTEGRITY:

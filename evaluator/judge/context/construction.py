@@ -56,6 +56,7 @@ class Construction:
                 arguments,
                 setup.facts.output_bytes,
                 {name: placement.tensor(tensor) for name, tensor in state.items()},
+                [(list(form.shape), list(form.stride())) for form in setup.facts.outputs],
                 inputs_writable=self.inputs is not None or setup.draws.writable,
                 compile_with=self.compile_with,
                 repeated_values=not setup.workers.rules.in_one_process,

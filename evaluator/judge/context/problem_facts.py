@@ -84,7 +84,9 @@ def examine(
         reference.changes_inputs = not _all_same(values, before)
     del before
     is_random = keeps_state = False
-    forms = [torch.empty_like(tensor, device="meta") for tensor in outputs]
+    forms = [
+        torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta") for t in outputs
+    ]
     if not reference.changes_inputs:
         torch.manual_seed(fresh_seed())
         differs = _differs(reference, outputs, values)

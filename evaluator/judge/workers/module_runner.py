@@ -21,7 +21,7 @@ from evaluator.errors import DeviceError
 from evaluator.evaluation import BuildReport, Status
 from evaluator.hardware.kernel_files import read_text
 from evaluator.ipc.failure import Phase
-from evaluator.ipc.reply import GATE_BYTES, Reply
+from evaluator.ipc.reply import GATE_BYTES, Reply, Sources
 from evaluator.ipc.wire import Kind, Message
 from evaluator.judge.blockwise import same_bytes
 from evaluator.judge.inputs.arena import Arena, make_arena
@@ -42,6 +42,7 @@ from evaluator.judge.workers.output_memory import (
 )
 from evaluator.judge.workers.process import START_TIMEOUT_S, WorkerProcess
 from evaluator.reason import Reason
+from evaluator.worker.memory_order import MemoryOrder
 from evaluator.worker.orders import CallOrder, ConstructOrder, LoadOrder
 from evaluator.worker.poison import POISONS
 from evaluator.worker.steps import Result, Step
@@ -111,6 +112,7 @@ class ModuleRunner:
         self._build: Build | None = None
         self._call_timeout_s = call_timeout_s
         self._outputs: Arena | None = None
+        self._orders: list[MemoryOrder] = []
         self._inputs_fd = -1
         self.construct_on: Callable[..., object] = _not_constructed
         """Constructs the module once more, with the same weights, in this worker or in another one;
@@ -187,6 +189,7 @@ class ModuleRunner:
             outputs_bytes=self._outputs.size,
             copies_inputs=self.copies_inputs,
         )
+        self._orders = [MemoryOrder(tuple(shape), tuple(stride)) for shape, stride in order.outputs]
         fds = (weights.fd, inputs.fd, self._outputs.fd)
         self._said.send(Kind.CONSTRUCT, order.encode(), fds)
         self._inputs_fd = inputs.fd
@@ -400,15 +403,18 @@ class ModuleRunner:
         self.late_work[reason] = message
 
     def borrowed(self, reply: Reply) -> Borrowed:
-        """What the outputs share with others. Of the call whose context lasts; on a GPU as the
-        worker has it, on a CPU nothing where outputs are copied into the slot."""
+        """What the outputs share with others. Of the call whose context lasts; by the worker's word
+        where they were copied, and nothing where that is into a CPU's slot."""
+        sources = reply.sources or Sources((), (0, 0))
+        inputs, found = [sources.inputs], [sources.outputs]
         if self._reads_in_place:
-            outputs, inputs = reply.outputs, quiescence.mapped_at(self.worker.pid, self._inputs_fd)
-        elif reply.sources is not None:
-            outputs, inputs = reply.sources.outputs, [reply.sources.inputs]
-        else:
-            return Borrowed()
-        return Borrowed(lies_within(outputs, inputs), any_overlap(outputs), any_repeats(outputs))
+            inputs = quiescence.mapped_at(self.worker.pid, self._inputs_fd)
+            found.append(reply.outputs)
+        return Borrowed(
+            any(lies_within(outputs, inputs) for outputs in found),
+            any(map(any_overlap, found)),
+            any(map(any_repeats, found)),
+        )
 
     def outputs(self, reply: Reply, expected: list[torch.Tensor]) -> list[torch.Tensor]:
         """The outputs, sealed: copied out of the worker's reach. Raises `Rejection`.
@@ -424,12 +430,13 @@ class ModuleRunner:
 
     def _read(self, reply: Reply, taken: torch.Tensor | None = None) -> list[torch.Tensor]:
         if not self._reads_in_place:
-            return in_slot(self._slot.clone() if taken is None else taken, reply.outputs)
+            slot = self._slot.clone() if taken is None else taken
+            return in_slot(slot, reply.outputs, itertools.cycle(self._orders))
         self._stop()
         try:
             return [
-                from_worker(self.worker.pid, number, layout)
-                for number, layout in enumerate(reply.outputs)
+                from_worker(self.worker.pid, layout, order)
+                for layout, order in zip(reply.outputs, itertools.cycle(self._orders), strict=False)
             ]
         except OSError as error:
             if quiescence.is_gone(self.worker.pid):

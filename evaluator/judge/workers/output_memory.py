@@ -6,18 +6,22 @@ What the worker says is checked, and nothing is read beyond it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import torch
 
-from evaluator.evaluation import Mismatch, Status
 from evaluator.ipc.reply import OutputLayout, place_after
 from evaluator.judge.inputs.placement import span_of
-from evaluator.judge.rejection import Rejection, protocol_broken
+from evaluator.judge.rejection import protocol_broken
 from evaluator.judge.workers.foreign_memory import read_memory
-from evaluator.reason import Reason
+from evaluator.worker.memory_order import MemoryOrder
+
+Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -32,41 +36,35 @@ class Borrowed:
     """Two elements of an output share an address."""
 
 
-_WIDEST_VIEW = 2**30
-"""Bytes from the first to the last element, in a view of a much larger tensor."""
+_EFFORT = 1000
+"""Solutions that are tried to find out whether strided tensors overlap: 0.1 ms at most."""
 
 
-def in_slot(slot: torch.Tensor, outputs: Sequence[OutputLayout]) -> list[torch.Tensor]:
-    """Views of the outputs that the worker copied into the slot, one after the other.
+def in_slot(
+    slot: torch.Tensor, outputs: Sequence[OutputLayout], orders: Iterable[MemoryOrder]
+) -> list[torch.Tensor]:
+    """The outputs that the worker copied into the slot, one after the other.
 
     `slot`: uint8. Raises `Rejection` where they should lie elsewhere.
     """
-    views, place = [], 0
-    for layout in outputs:
+    found, place = [], 0
+    for layout, order in zip(outputs, orders, strict=False):
         dtype: torch.dtype = getattr(torch, layout.dtype)
         end = place + math.prod(layout.shape) * dtype.itemsize
         if layout.place != place or end > slot.numel():
             raise protocol_broken("an output lies at another place in its slot")
-        views.append(slot[place:end].view(dtype).view(layout.shape))
+        found.append(order.over(slot[place:end].view(dtype)).contiguous())
         place = place_after(end)
-    return views
+    return found
 
 
-def from_worker(pid: int, number: int, layout: OutputLayout) -> torch.Tensor:
+def from_worker(pid: int, layout: OutputLayout, order: MemoryOrder) -> torch.Tensor:
     """A copy of an output in a worker that stands still. Raises `Rejection`, or `OSError` where
     there is no such memory, or no worker any more."""
+    if not order.holds(layout.stride):
+        raise protocol_broken("an output lies in another memory order than the reference's")
     dtype: torch.dtype = getattr(torch, layout.dtype)
-    span = span_of(layout.shape, layout.stride)
-    if span > 4 * math.prod(layout.shape) and span * dtype.itemsize > _WIDEST_VIEW:
-        raise Rejection(
-            Status.INCORRECT,
-            Reason.WRONG_LAYOUT,
-            f"output {number}, of shape {layout.shape}, is a view with strides {layout.stride}"
-            " into a tensor of more than 1 GiB; return a tensor of its own, as .contiguous()"
-            " makes it",
-            mismatch=Mismatch(output=number, kind="shape", actual_shape=layout.shape),
-        )
-    raw = torch.empty(span * dtype.itemsize, dtype=torch.uint8)
+    raw = torch.empty(span_of(layout.shape, layout.stride) * dtype.itemsize, dtype=torch.uint8)
     read_memory(pid, layout.place, raw)
     return torch.as_strided(raw.view(dtype), layout.shape, layout.stride).contiguous()
 
@@ -81,43 +79,38 @@ def lies_within(outputs: Sequence[OutputLayout], spans: Sequence[tuple[int, int]
 
 def any_overlap(outputs: Sequence[OutputLayout]) -> bool:
     """Whether two outputs share elements; strided ones may share a buffer without sharing any."""
-    cluster: list[OutputLayout] = []
-    end = 0
-    for each in sorted((o for o in outputs if 0 not in o.shape), key=_addresses):
-        first, last = _addresses(each)
-        if first >= end:
-            cluster = []
-        cluster.append(each)
-        if len(cluster) > 1 and _share_elements(cluster):
-            return True
-        end = max(end, last)
-    return False
+    return any(_overlap(*pair) for pair in combinations(map(_strided, outputs), 2))
 
 
 def any_repeats(outputs: Sequence[OutputLayout]) -> bool:
     """Whether an output has two elements at one address, as `expand` and `unfold` make them."""
-    return any(_share_elements([each]) for each in outputs if 0 not in each.shape)
+    return any(map(_repeats, map(_strided, outputs)))
 
 
-def _share_elements(outputs: Sequence[OutputLayout]) -> bool:
-    """Whether one address is that of two elements: all are marked in a map, if it isn't too large.
+def _repeats(array: Array) -> bool:
+    """Of two such elements, let `dim` be the first dimension in which their indices differ."""
+    dims = sorted(range(array.ndim), key=array.strides.__getitem__, reverse=True)
+    parts = [array.transpose(dims)[(0,) * dim] for dim in range(array.ndim) if array.size]
+    return any(_overlap(part[:1], part[1:]) for part in parts)
 
-    They overlap, so that the map is not much larger than they are.
-    """
-    itemsizes: list[int] = [getattr(torch, each.dtype).itemsize for each in outputs]
-    first = min(_addresses(each)[0] for each in outputs)
-    span = max(_addresses(each)[1] for each in outputs) - first
-    size = sum(math.prod(o.shape) * bytes_ for o, bytes_ in zip(outputs, itemsizes, strict=True))
-    if size >= span or span > _WIDEST_VIEW:
-        return size > span
-    unit = math.gcd(*itemsizes, *(each.place - first for each in outputs))
-    marks = np.zeros(span // unit, dtype=np.bool_)
-    for each, itemsize in zip(outputs, itemsizes, strict=True):
-        strides = [step * itemsize // unit for step in each.stride]
-        for part in range(itemsize // unit):
-            begin = marks[(each.place - first) // unit + part :]
-            np.lib.stride_tricks.as_strided(begin, each.shape, strides)[...] = True
-    return bool(np.count_nonzero(marks) * unit < size)
+
+def _overlap(one: Array, other: Array) -> bool:
+    """What cannot be decided with the usual effort counts as an overlap."""
+    return np.may_share_memory(one, other, max_work=_EFFORT)  # type: ignore[arg-type] # any int
+
+
+def _strided(output: OutputLayout) -> Array:
+    """An array at the output's address, whose elements are never read."""
+    itemsize: int = getattr(torch, output.dtype).itemsize
+    interface = {
+        "version": 3,
+        "typestr": f"|V{itemsize}",
+        # NumPy has no arrays at address 0.
+        "data": (max(output.place, 1), True),
+        "shape": output.shape,
+        "strides": tuple(step * itemsize for step in output.stride),
+    }
+    return np.asarray(SimpleNamespace(__array_interface__=interface))
 
 
 def _addresses(output: OutputLayout) -> tuple[int, int]:

@@ -9,7 +9,6 @@ from evaluator.metrics import sol_score
 from evaluator.settings import BaselineName
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
 from tests.task import as_candidate, task
-from tools.diagnosis.diagnose import explain
 
 
 def forward(body: str, head: str = "") -> str:
@@ -61,7 +60,7 @@ def test_wrong_values_are_incorrect(evaluate, body, pattern):
         assert pattern in evaluation.correctness.mismatch.patterns
 
 
-def test_a_view_into_a_much_larger_tensor_is_read_as_it_lies(evaluate):
+def test_a_view_into_a_much_larger_tensor_is_right(evaluate):
     body = (
         "wide = x.new_empty(256, 4, 8, 512)\nview = wide[:, 2, 5]\n"
         "view.copy_(torch.relu(x * self.scale + self.bias) * 2.0)\nreturn view"
@@ -70,13 +69,24 @@ def test_a_view_into_a_much_larger_tensor_is_read_as_it_lies(evaluate):
     assert evaluation.status is Status.CORRECT, evaluation.message
 
 
-def test_a_view_that_is_spread_over_gigabytes_is_refused(evaluate):
-    evaluation = evaluate(forward("return x.new_empty(256, 2 ** 21)[:, :512]"))
-    assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, "wrong_layout")
-    assert explain(evaluation, "") == (
-        "output 0, of shape (256, 512), is a view with strides (2097152, 1) into a tensor of more"
-        " than 1 GiB; return a tensor of its own, as .contiguous() makes it"
+def test_a_view_that_is_spread_over_gigabytes_is_copied_within_the_call(evaluate):
+    body = (
+        "view = x.new_empty(256, 2 ** 21)[:, :512]\n"
+        "view.copy_(torch.relu(x * self.scale + self.bias) * 2.0)\nreturn view"
     )
+    evaluation = evaluate(forward(body))
+    assert evaluation.status is Status.CORRECT, evaluation.message
+
+
+@pytest.mark.parametrize("reference", ["y.conj()", "torch.conj_physical(y)", "y.conj().imag"])
+@pytest.mark.parametrize("candidate", ["y.conj()", "torch.conj_physical(y)", "y"])
+def test_a_conjugate_is_its_values_and_not_its_memory(evaluate, reference, candidate):
+    part = ".imag" if reference.endswith("imag") else ""
+    problem = task(f"y = x * x\nreturn {reference}", x="torch.randn(64, 64, dtype=torch.complex64)")
+    source = as_candidate(problem.replace(reference, candidate + part))
+    expected = Status.INCORRECT if candidate == "y" else Status.CORRECT
+    evaluation = evaluate(source, problem, timing_seconds=0.05)
+    assert evaluation.status is expected, evaluation.message
 
 
 @pytest.mark.parametrize(

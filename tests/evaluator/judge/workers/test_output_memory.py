@@ -12,7 +12,7 @@ from tests.task import task
 
 
 def at(place: int, shape: tuple[int, ...], stride: tuple[int, ...], dtype: str = "float32"):
-    return OutputLayout(dtype, shape, stride, place)
+    return OutputLayout(dtype, shape, stride, 4096 + place)
 
 
 DENSE = at(1024, (4, 8), (8, 1))
@@ -30,6 +30,7 @@ EVEN, ODD = at(0, (16,), (2,)), at(4, (16,), (2,))
         ([DENSE, at(1028, (2,), (1,), "float64")], True),
         ([at(2**40, (8,), (1,)), at(0, (8,), (1,))], False),
         ([at(0, (0, 8), (8, 1)), at(0, (0, 8), (8, 1))], False),
+        ([at(4 * number, (2**22,), (64,)) for number in range(64)], False),
     ],
 )
 def test_outputs_that_share_elements(outputs, shared):
@@ -45,6 +46,9 @@ def test_outputs_that_share_elements(outputs, shared):
         (at(0, (10, 4), (1, 1)), True),
         (at(0, (3, 3), (10, 5)), True),
         (at(0, (3, 3), (10, 3)), False),
+        (at(0, (3, 2), (2, 3)), False),
+        (at(0, (4, 2), (2, 3)), False),
+        (at(0, (4, 3), (2, 3)), True),
         (at(0, (), ()), False),
         (at(0, (1,), (0,)), False),
         (at(0, (0,), (0,)), False),
