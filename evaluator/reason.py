@@ -66,6 +66,7 @@ class Reason(StrEnum):
         " barrier that not all threads reach, a spin on a value that nobody writes), and serial"
         " work over the whole tensor.",
     )
+    REPLY_TIMEOUT = "reply_timeout"
 
     # An output is wrong.
     WRONG_COUNT = "wrong_count"

@@ -35,6 +35,7 @@ from evaluator.judge.verification import SealedOutputs, Verification, is_near
 from evaluator.judge.workers.call import Call
 from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.judge.workers.quiescence import works_early
+from evaluator.judge.workers.reply_allowance import ReplyAllowance
 from evaluator.reason import Reason
 from evaluator.settings import BaselineName
 
@@ -66,6 +67,8 @@ class EvaluationRun:
     notes: list[str] = field(default_factory=list)
     timing: Timing | None = None
     seen: dict[str, float | int] = field(default_factory=dict)
+    replies: ReplyAllowance = field(default_factory=ReplyAllowance)
+    """Of all its workers together."""
     excess: Rejection | None = None
     """Why it is refused if it was what left the judge too little of a GPU's memory."""
 
@@ -156,6 +159,8 @@ class EvaluationRun:
             self._note_kept_address(runner)
 
     def _load(self, runner: ModuleRunner, *others: ModuleRunner) -> None:
+        for each in (runner, *others):
+            each.replies = self.replies
         beside = self.context.facts.runs_reference_beside
         self.context.workers.load(
             runner,

@@ -41,6 +41,7 @@ from evaluator.judge.workers.output_memory import (
     lies_within,
 )
 from evaluator.judge.workers.process import START_TIMEOUT_S, WorkerProcess
+from evaluator.judge.workers.reply_allowance import ReplyAllowance
 from evaluator.reason import Reason
 from evaluator.worker.memory_order import MemoryOrder
 from evaluator.worker.orders import CallOrder, ConstructOrder, LoadOrder
@@ -108,6 +109,7 @@ class ModuleRunner:
         self.growth_bytes: int | None = None
         """What the worker may still write to beyond what it holds, where its address space has no
         limit."""
+        self.replies = ReplyAllowance()
         self._said = Conversation(worker)
         self._build: Build | None = None
         self._call_timeout_s = call_timeout_s
@@ -273,7 +275,8 @@ class ModuleRunner:
             except BaseException:
                 gate.give_up()
                 raise
-            yield call
+            with self.replies.handling(self.slot_bytes):
+                yield call
             self._look_again(call.reply)
             self._taken = None
             return
@@ -287,10 +290,11 @@ class ModuleRunner:
             self._said.send(Kind.RELEASE)
             message = self._said.receive("call", limit, {Kind.DONE})
             wall_us = total_us = (time.perf_counter_ns() - begin) / 1e3
-        self._stop()
-        held_us = (time.perf_counter_ns() - begin) / 1e3 - wall_us
-        reply = _decoded(message)
-        yield Call(forward_us, total_us, wall_us, prepare_us + held_us, reply)
+        with self.replies.handling(self.slot_bytes):
+            self._stop()
+            held_us = (time.perf_counter_ns() - begin) / 1e3 - wall_us
+            reply = _decoded(message)
+            yield Call(forward_us, total_us, wall_us, prepare_us + held_us, reply)
         self._look_again(reply)
         if not copied:
             self._said.send(Kind.RELEASE)
@@ -384,7 +388,8 @@ class ModuleRunner:
             self._hold()
         else:
             time.sleep(_SLOT_REST_S)
-        now = self._read(reply)
+        with self.replies.handling(self.slot_bytes):
+            now = self._read(reply)
         if not all(same_bytes(old, new) for old, new in zip(sealed, now, strict=True)):
             self._report_late_work(
                 Reason.OUTPUT_CHANGED,
