@@ -83,6 +83,9 @@ class BuildReport(Record):
     """A compiler was ended for taking too long."""
 
 
+ErrorPart = Literal["whole", "row", "column", "element of a row", "element of a column"]
+
+
 class WrongElement(Record):
     index: tuple[int, ...]
     expected: float
@@ -105,6 +108,8 @@ class Mismatch(Record):
     max_rel_error: float = 0.0
     examples: tuple[WrongElement, ...] = ()
     """At most 8, the first ones and the worst ones."""
+    furthest: tuple[int, ...] = ()
+    """The element that is furthest off in the row or column that is furthest beyond its limit."""
     patterns: tuple[Pattern, ...] = ()
     """The likeliest first."""
     details: dict[str, float | int | str] = Field(default_factory=dict)
@@ -122,8 +127,11 @@ class Correctness(Record):
     input_kinds: tuple[str, ...] = ()
     """Kinds of inputs that were used: plain, smaller, uneven, larger, signed (`variation.py`)."""
     error_ratio: float | None = None
-    """Worst RMSE of the candidate over that of the task-precision reference, both against fp64."""
+    """The candidate's error over that of the task-precision reference, both against fp64, of what
+    was nearest to its limit or furthest beyond."""
     error_ratio_limit: float | None = None
+    error_part: ErrorPart = "whole"
+    """What `error_ratio` is of: an RMSE, or the largest error in a row or column."""
     mismatch: Mismatch | None = None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from evaluator.evaluation import Correctness, Mismatch
+from evaluator.evaluation import Correctness, ErrorPart, Mismatch
 
 # How each of the judge's details is reported; those of one tuple go together or not at all.
 _DETAILS: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -33,6 +33,15 @@ _DETAILS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("looks_like",), "about what {} gives"),
     (("first_wrong_flat",), "first wrong element: flat index {}"),
 )
+
+_PARTS: dict[ErrorPart, tuple[str, str]] = {
+    "whole": ("Its error as a whole", ""),
+    "row": ("The error of the row of element {}", " there"),
+    "column": ("The error of the column of element {}", " there"),
+    "element of a row": ("The error of element {}", " at most in that row"),
+    "element of a column": ("The error of element {}", " at most in that column"),
+}
+"""What is too far off, and where PyTorch's own error is taken from."""
 
 
 def mismatch_words(correctness: Correctness) -> list[str]:
@@ -68,13 +77,12 @@ def _values(name: str, found: Mismatch, correctness: Correctness) -> list[str]:
         f" {_figure(found.max_rel_error)} relative.",
     ]
     ratio, limit = correctness.error_ratio, correctness.error_ratio_limit
-    if ratio is not None and limit is not None and math.isfinite(ratio):
+    if ratio is not None and limit is not None and limit < ratio < math.inf:
+        what, where = _PARTS[correctness.error_part]
         lines.append(
-            f"Against an fp64 reference its error as a whole is {ratio:.3g} times that of PyTorch's"
-            f" own result; {limit:.3g} times is allowed."
+            f"{what.format(list(found.furthest))} is {ratio:.3g} times that of PyTorch's own result"
+            f"{where}; {limit:.3g} times is allowed."
         )
-        if ratio <= limit:
-            lines.append("Single elements, rows or columns are further off than they may be.")
     for position, code in enumerate(found.patterns[:3]):
         word = "It looks like this" if position == 0 else "Or"
         lines.append(f"{word}: {code}. {code.look} {code.check}")

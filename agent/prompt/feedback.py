@@ -192,7 +192,7 @@ def _error_lines(evaluation: Evaluation) -> Iterator[str]:
     if correctness is None or correctness.error_ratio is None or not correctness.error_ratio_limit:
         return
     share = figures.percent(correctness.error_ratio / correctness.error_ratio_limit)
-    yield f"- error: {share} of what is allowed (RMSE of the output, worst call)"
+    yield f"- error: {share} of what is allowed (worst call, {correctness.error_part})"
 
 
 def _time_lines(evaluation: Evaluation) -> list[str]:

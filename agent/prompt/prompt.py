@@ -32,7 +32,10 @@ BACKEND_NOTES = {
 }
 
 PRECISION_NOTES = {
-    Precision.FP32: "IEEE single precision throughout: no TF32, no half-precision intermediates",
+    Precision.FP32: "IEEE single precision throughout: no TF32, no half-precision intermediates. "
+    "Algorithms that round otherwise (Strassen, Winograd, split sums, fp64) are admitted: no "
+    "element may be off by more than 64 times the largest error of PyTorch's own result in its row "
+    "or column, nor the whole by more than 32 times",
     Precision.TF32: "single precision in memory; matrix products may use TF32 tensor cores",
     Precision.FP16: "inputs, parameters and outputs are fp16; accumulate sums in fp32",
     Precision.BF16: "inputs, parameters and outputs are bf16; accumulate sums in fp32",

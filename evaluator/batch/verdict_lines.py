@@ -48,7 +48,7 @@ def _evidence(evaluation: Evaluation) -> Iterator[str]:
     if correctness and correctness.error_ratio is not None:
         yield (
             f"{correctness.calls_judged} of {correctness.calls_made} calls judged; error "
-            f"{correctness.error_ratio:.2f}x PyTorch's own (limit "
+            f"({correctness.error_part}) {correctness.error_ratio:.2f}x PyTorch's own (limit "
             f"{correctness.error_ratio_limit:g}x); reference: {correctness.reference}"
         )
     if evaluation.timing:

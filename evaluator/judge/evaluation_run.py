@@ -39,6 +39,7 @@ from evaluator.judge.workers.reply_allowance import ReplyAllowance
 from evaluator.reason import Reason
 from evaluator.settings import BaselineName
 
+_PUBLIC_SEED = 1
 _CALLS_OF_ANOTHER = 2
 """How many of each further worker are verified before it is timed."""
 _EAGER_READS_BEYOND = "inputs do not end where memory ends: eager PyTorch itself reads beyond there"
@@ -225,8 +226,10 @@ class EvaluationRun:
             draw = replace(draw, order=context.draws.lay_again(draw))
         return self._call(runner, draw)
 
-    def _construct(self, runner: ModuleRunner, *, as_constructed: bool) -> None:
-        """Give both modules equal weights; raises `Rejection`."""
+    def _construct(
+        self, runner: ModuleRunner, *, as_constructed: bool, seed: int | None = None
+    ) -> None:
+        """Give both modules equal weights, those of a secret seed or `seed`; raises `Rejection`."""
         reference = self.context.reference
         if self.context.rules.in_one_process:
             # As KernelBench does: both as the public seed constructs them, moved to the device and
@@ -239,10 +242,10 @@ class EvaluationRun:
             return
         if not as_constructed:
             reference.construct_publicly()
-            reference.randomise(secrets.randbits(62))
+            reference.randomise(secrets.randbits(62) if seed is None else seed)
             if Construction(self.context.setup, reference.state()).on(runner) != "unmatched":
                 return
-        self.seed = seed = secrets.randbits(62)
+        self.seed = seed = secrets.randbits(62) if seed is None else seed
         reference.construct(seed)
         if fixed := reference.fixed_parameters():
             raise Rejection(
@@ -338,6 +341,30 @@ class EvaluationRun:
             )
         self._note_late_work(runner)
         self.timing = timing
+
+    def decide(self) -> None:
+        """Where some error was near its limit, judge calls that are the same for each candidate and
+        each time, in a worker of their own; raises `Rejection`.
+
+        A candidate that knows these calls gains a factor of `_SLACK`, and no faster arithmetic.
+        """
+        if self.runner is None or not self.verified.is_open(self.context):
+            return
+        with self.context.memory.settled_after():
+            self.runner.worker.end()
+        self.verified.begin_deciding()
+        runner = self.context.workers.new()
+        try:
+            self._load(runner)
+            self._construct(runner, as_constructed=self.seed is not None, seed=_PUBLIC_SEED)
+            self.context.draws.begin()
+            for draw in self.context.draws.fixed():
+                self._verified_call(runner, draw)
+        except Rejection as rejection:
+            rejection.message += " (in calls that decide where an error is near its limit)"
+            raise
+        finally:
+            runner.close()
 
     def _note_late_work(self, runner: ModuleRunner) -> None:
         for reason, message in runner.late_work.items():

@@ -318,6 +318,7 @@ class Judge:
         for other in hidden:
             run.at_hidden_sizes(other, another=other is not hidden[-1])
         run.time(runner)
+        run.decide()
 
     def close(self) -> None:
         self._forget_contexts(keep=0)

@@ -10,19 +10,23 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from operator import itemgetter
 
 import torch
 from torch import Tensor
 
-from evaluator.evaluation import Mismatch
+from evaluator.evaluation import ErrorPart, Mismatch
 from evaluator.judge.correctness.accept_rule import Rule, rule
 from evaluator.judge.correctness.error_sums import ErrorSums, blocks, chunk
 from evaluator.judge.correctness.mismatch import Allowance, describe, structural
 from evaluator.judge.correctness.ties import tied
+from evaluator.judge.correctness.wrong_elements import unravel
 from evaluator.settings import Precision
 
 ROW = 64
 """Fewest elements in a row: with fewer, L's error could be nil by luck."""
+_OF_ROWS: tuple[ErrorPart, ...] = ("row", "element of a row")
+_OF_COLUMNS: tuple[ErrorPart, ...] = ("column", "element of a column")
 _WORTH_A_KERNEL = 2**20
 """Elements from which a kernel of our own is compiled, which takes a second, once."""
 
@@ -33,15 +37,23 @@ class OutputVerdict:
 
     ok: bool
     error_ratio: float | None
-    """Worst RMSE(K-R) over the larger of RMSE(L-R) and floor/m; None without floating outputs."""
+    """Of what is nearest to its limit, or furthest beyond: the error of K over that of L, or over
+    the part of the floor that counts as much; None without floating outputs."""
     error_ratio_limit: float | None
     mismatch: Mismatch | None
     """Of the first output that is wrong; None for wrong values that are not to be described."""
+    error_part: ErrorPart = "whole"
+    """What `error_ratio` is of."""
     excusable: bool = False
     """It is wrong, but another reference, no worse than it may be, could allow it."""
     reference_errors: tuple[float | None, ...] = ()
     """RMSE(L-R) over rms(R) of each output; None where R says nothing of it: for zeros, integers,
     booleans and empty outputs."""
+
+    @property
+    def error_share(self) -> float:
+        """How much of what is allowed the error uses; 0 without floating outputs."""
+        return (self.error_ratio or 0.0) / (self.error_ratio_limit or 1.0)
 
 
 @dataclass(frozen=True)
@@ -49,17 +61,13 @@ class _Floats:
     ok: bool
     ratio: float
     limit: float
-    shared: float
-    """What noise that does not follow a row's own scale may add to each row's allowance."""
+    part: ErrorPart
+    place: int
+    """The number of the row or column that `part` is of."""
+    allowance: Allowance
     excusable: bool
     reference_error: float | None
     """RMSE(L-R) over rms(R); None where R is all zeros."""
-
-    def worse(self, verdict: OutputVerdict) -> bool:
-        """Whether this output is nearer to its limit, or further beyond, than those before."""
-        if verdict.error_ratio is None or verdict.error_ratio_limit is None:
-            return True
-        return self.ratio / self.limit > verdict.error_ratio / verdict.error_ratio_limit
 
 
 def compare(
@@ -74,6 +82,7 @@ def compare(
     poison: bytes | int | None = None,
     multiple: float | None = None,
     assumed_errors: Sequence[float | None] | None = None,
+    most_share: float = 1.0,
     describing: bool = True,
 ) -> OutputVerdict:
     """Judge the outputs of one call.
@@ -93,6 +102,7 @@ def compare(
         assumed_errors: RMSE(L-R) over rms(R) of each output, known from other calls; None counts
             as 0. Then L stands in for R, and one unit of m is taken off: what passes would pass
             beside such an R.
+        most_share: how much of what is allowed may be used.
         describing: False where it is of no use how wrong values are wrong, which takes far longer
             to find out than that they are.
     """
@@ -118,6 +128,7 @@ def compare(
             continue
         r = None if exact is None else exact[index]
         right, wrong, allowance, excusable = reference, None, None, False
+        furthest: tuple[int, ...] = ()
         if not (k.is_floating_point() or k.is_complex()):
             wrong = _wrong_integers(k, reference, r, inputs)
             ok = wrong is None
@@ -135,19 +146,26 @@ def compare(
                 law = replace(law, multiple=law.multiple - 1, assumed_error=known)
             k, reference, right = _real(k, reference, reference if r is None else r)
             matrix = _as_rows(k, reference, right)
-            one = _compare_floats(matrix, law)
+            one = _compare_floats(matrix, law, most_share)
             ok, excusable = one.ok, one.excusable
             errors = list(verdict.reference_errors)
             errors[index] = one.reference_error
             verdict = replace(verdict, reference_errors=tuple(errors))
-            if one.worse(verdict):
-                verdict = replace(verdict, error_ratio=one.ratio, error_ratio_limit=one.limit)
-            if not ok and describing:
-                allowance = _allowance(matrix, law, one.shared)
+            if verdict.error_ratio is None or one.ratio / one.limit > verdict.error_share:
+                verdict = replace(
+                    verdict,
+                    error_ratio=one.ratio,
+                    error_ratio_limit=one.limit,
+                    error_part=one.part,
+                )
+            allowance = one.allowance
+            if not ok and describing and one.part != "whole":
+                furthest = _furthest(matrix, k.shape, one)
         if not ok and describing:
             mismatch = describe(
                 index, k, right, wrong=wrong, allowance=allowance, inputs=inputs, poison=poison
             )
+            mismatch = mismatch.model_copy(update={"furthest": furthest})
             return replace(verdict, ok=False, mismatch=mismatch, excusable=excusable)
         if not ok:
             return replace(verdict, ok=False, excusable=excusable)
@@ -212,67 +230,61 @@ def _as_rows(k: Tensor, reference: Tensor, r: Tensor) -> tuple[Tensor, Tensor, T
     return k.reshape(shape), reference.reshape(shape), r.reshape(shape)
 
 
-def _compare_floats(matrix: tuple[Tensor, Tensor, Tensor], law: Rule) -> _Floats:
+def _compare_floats(matrix: tuple[Tensor, Tensor, Tensor], law: Rule, most_share: float) -> _Floats:
     """K, L and R, all of shape (rows, columns), by the rule."""
     k = matrix[0]
     rows, columns = k.shape
-    zero = torch.zeros((), dtype=torch.float64, device=k.device)
-    whole = ErrorSums.zeros(k.device)
     by_column = ErrorSums.zeros(k.device, columns) if rows >= ROW else None
     misplaced = torch.zeros((), dtype=torch.bool, device=k.device)
-    # How much more than its own allowance some row needs, among rows with values and rows of zeros.
-    needed, needed_by_zeros, reference_row_error = zero - 1, zero - 1, zero
-    needed_by_element = zero - 1
+    parts: list[ErrorSums] = []
     for row_sums, column_sums, block_misplaced in _summed(matrix, law, by_column is not None):
         misplaced |= block_misplaced
-        whole.add(row_sums.total())
+        parts.append(row_sums)
         if by_column is not None and column_sums is not None:
             by_column.add(column_sums)
-        need, by_element = row_sums.need(columns, law)
-        empty = row_sums.r == 0
-        needed = torch.maximum(needed, need.masked_fill(empty, -1.0).amax())
-        of_values = by_element.masked_fill(empty, -1.0).amax()
-        needed_by_element = torch.maximum(needed_by_element, of_values)
-        of_zeros = torch.maximum(need, by_element).masked_fill(~empty, -1.0).amax()
-        needed_by_zeros = torch.maximum(needed_by_zeros, of_zeros)
-        relative = torch.sqrt(row_sums.l / row_sums.r.masked_fill(empty, 1.0))
-        reference_row_error = torch.maximum(
-            reference_row_error, relative.masked_fill(empty, 0.0).amax()
-        )
-
+        else:
+            by_column = None
+    by_row = ErrorSums.joined(parts)
+    whole = by_row.total()
     count = k.numel()
     error, reference_error, rms = (math.sqrt(float(s) / count) for s in (whole.k, whole.l, whole.r))
-    # Both in fp64: errors of a product of many small numbers are nil in fp32.
-    double = torch.float64
-    limit = float(
-        law.allowed(torch.tensor(reference_error, dtype=double), torch.tensor(rms, dtype=double))
-    )
+    limit = float(law.allowed(torch.sqrt(whole.l / count), torch.sqrt(whole.r / count)))
     ratio_limit = law.multiple
     if reference_error > 0 and limit < law.multiple * reference_error:
         ratio_limit = limit / reference_error
-    scale = limit / ratio_limit
-    ratio = error / scale if scale > 0 else (0.0 if error == 0 else math.inf)
+    share = error / limit if limit > 0 else (0.0 if error == 0 else math.inf)
 
     # Noise that does not follow a row's own scale is excused as far as the reference shows it.
-    follows_rows = bool(reference_row_error <= 16 * law.floor)
+    has_values = by_row.r > 0
+    relative = torch.sqrt(by_row.l[has_values] / by_row.r[has_values])
+    follows_rows = not bool((relative > 16 * law.floor).any())
     shared = 0.0 if follows_rows else law.multiple * reference_error
     # In few elements it may be far larger than on average, and a row of zeros may hold just one.
     of_one = 0.0 if follows_rows else max(shared, 2 * float(whole.worst_l))
-    ok = (
-        not bool(misplaced)
-        and error <= limit
-        and float(needed) <= max(shared, of_one / math.sqrt(columns))
-        and float(needed_by_element) <= of_one
-        and float(needed_by_zeros) <= max(shared, 2 * law.round_off * rms)
+    found: list[tuple[float, float, ErrorPart, int]] = [(share, ratio_limit, "whole", 0)]
+    for sums, length, names in ((by_row, columns, _OF_ROWS), (by_column, rows, _OF_COLUMNS)):
+        if sums is not None:
+            room = max(shared, of_one / math.sqrt(length)), of_one, 2 * law.round_off * rms
+            shares = sums.shares(length, law, *room)
+            for each, multiple, part in zip(shares, (4, 2), names, strict=True):
+                most, place = each.max(0)
+                found.append((float(most), multiple * law.multiple, part, int(place)))
+    share, ratio_limit, part, at = max(found, key=itemgetter(0))
+    ok = not bool(misplaced) and share <= most_share
+    of_row = by_row.element_limit(columns, law)
+    of_column = of_row.new_full((columns,), math.inf)
+    if by_column is not None:
+        of_column = by_column.element_limit(rows, law)
+    return _Floats(
+        ok=ok,
+        ratio=share * ratio_limit,
+        limit=ratio_limit,
+        part=part,
+        place=at,
+        allowance=Allowance(of_row + shared, of_column + shared, law.element),
+        excusable=not ok and not error > law.most * rms,
+        reference_error=reference_error / rms if rms > 0 else None,
     )
-    if ok and by_column is not None:
-        need, by_element = by_column.need(rows, law)
-        waiting = torch.where(by_column.r == 0, 2 * law.round_off * rms, 0.0)
-        in_rmse = need <= waiting.clamp(min=max(shared, of_one / math.sqrt(rows)))
-        ok = bool((in_rmse & (by_element <= waiting.clamp(min=of_one))).all())
-    excusable = not ok and not error > law.most * rms
-    relative_error = reference_error / rms if rms > 0 else None
-    return _Floats(ok, ratio, ratio_limit, shared, excusable, relative_error)
 
 
 def _summed(
@@ -289,20 +301,14 @@ def _summed(
     yield from blocks(matrix, law, with_columns)
 
 
-def _allowance(matrix: tuple[Tensor, Tensor, Tensor], law: Rule, shared: float) -> Allowance:
-    rows, columns = matrix[0].shape
-    of_rows: list[Tensor] = []
-    by_column: ErrorSums | None = None
-    for row_sums, column_sums, _ in blocks(matrix, law, rows >= ROW):
-        of_rows.append(row_sums.element_limit(columns, law))
-        if by_column is not None and column_sums is not None:
-            by_column.add(column_sums)
-        else:
-            by_column = column_sums
-    of_row = torch.cat(of_rows)
-    of_column = (
-        of_row.new_full((columns,), math.inf)
-        if by_column is None
-        else by_column.element_limit(rows, law)
-    )
-    return Allowance(of_row + shared, of_column + shared, law.element)
+def _furthest(
+    matrix: tuple[Tensor, Tensor, Tensor], shape: Sequence[int], one: _Floats
+) -> tuple[int, ...]:
+    """Index of the element that is furthest off in the row or column that `one.part` names."""
+    in_row, columns = one.part.endswith("row"), matrix[0].shape[1]
+    k, _, r = (t[one.place] if in_row else t[:, one.place] for t in matrix)
+    right = r.to(k.device).double()
+    off = (k.double() - right).abs_() - one.allowance.relative * right.abs()
+    place = int(off.nan_to_num(0.0).argmax())
+    flat = one.place * columns + place if in_row else place * columns + one.place
+    return tuple(int(i) for i in unravel(torch.tensor(flat), tuple(shape)))

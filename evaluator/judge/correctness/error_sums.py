@@ -5,7 +5,8 @@ In K (candidate), L (reference) and R (fp64 reference), as `accept_rule` has the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -30,6 +31,12 @@ class ErrorSums:
         zero = torch.zeros((), dtype=torch.float64, device=device)
         return cls(*(zero.expand(shape) for _ in range(5)))
 
+    @classmethod
+    def joined(cls, parts: Sequence[ErrorSums]) -> ErrorSums:
+        """Those of rows of which each part has some."""
+        fields = ((part.k, part.l, part.r, part.worst_l, part.excess) for part in parts)
+        return cls(*map(torch.cat, zip(*fields, strict=True)))
+
     def add(self, other: ErrorSums) -> None:
         """Those of more elements of the same rows, or columns, come on top."""
         self.k = self.k + other.k
@@ -42,16 +49,27 @@ class ErrorSums:
         sums = (self.k.sum(), self.l.sum(), self.r.sum())
         return ErrorSums(*sums, self.worst_l.amax(), self.excess.amax())
 
-    def need(self, count: int, law: Rule) -> tuple[Tensor, Tensor]:
-        """By how much each row of `count` elements, and its worst element, exceed what they are
-        allowed; <= 0 where they do not."""
+    def shares(
+        self, count: int, law: Rule, room: float, of_one: float, of_zeros: float
+    ) -> tuple[Tensor, Tensor]:
+        """How much of what is allowed each row of `count` elements uses, and its worst element.
+
+        `room`: for noise, on top of what the rule allows a row; `of_one`, an element; `of_zeros`,
+        the same for a row of zeros.
+        """
         error, reference, rms = (torch.sqrt(s / count) for s in (self.k, self.l, self.r))
-        by_rmse = error - 4 * law.allowed(reference, rms)
-        return by_rmse, self.excess - self.element_limit(count, law)
+        more = torch.where(self.r == 0, of_zeros, 0.0)
+        by_rmse = 4 * law.allowed(reference, rms) + more.clamp(min=room)
+        by_element = self.element_limit(count, law) + more.clamp(min=of_one)
+        return _share(error, by_rmse), _share(self.excess.clamp(min=0), by_element)
 
     def element_limit(self, count: int, law: Rule) -> Tensor:
         """How far one element of each row may be off, besides the part r of its own size."""
         return 2 * law.multiple * self.worst_l + 8 * law.floor * torch.sqrt(self.r / count)
+
+
+def _share(error: Tensor, limit: Tensor) -> Tensor:
+    return torch.where(error == 0, 0.0, error / limit).nan_to_num(math.inf, math.inf)
 
 
 def chunk(t: Tensor) -> int:

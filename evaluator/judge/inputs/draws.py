@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,12 +17,14 @@ from evaluator.judge.inputs.input_kinds import InputKinds
 from evaluator.judge.inputs.mapped_arguments import MappedArguments
 from evaluator.judge.inputs.placement import MARGINS, Placement
 from evaluator.judge.problem.reference import Reference, flatten_arguments
-from evaluator.judge.problem.variation import fresh_seed, kind_of, nearly
+from evaluator.judge.problem.variation import fresh_seed, kind_of, nearly, of_kind
 from evaluator.worker.values import decode
 
 _SHIFTS = 128
 _SHIFT_BYTES = 512
 _NEAR_ONE_IN = 8
+_FIXED = 4
+"""Of each kind, where an error is near its limit."""
 _KEPT_BYTES = 2**26
 """Inputs that are larger are made anew from their seed when they are needed again."""
 _MOST_STAGED_SHARE = 32
@@ -108,6 +111,14 @@ class Draws:
         else:
             self._seed = self._fresh_seed()
         return self._draw(self._seed, at_end=at_end)
+
+    def fixed(self) -> Iterator[Draw]:
+        """The same inputs each time, several of each kind."""
+        for number in range(_FIXED):
+            for kind in dict.fromkeys(self._kinds.all):
+                seed = of_kind(number << 8, kind)
+                if is_taken(self._reference, seed):
+                    yield self._draw(seed)
 
     def at(self, earlier: Draw) -> Draw:
         self._start = earlier.start

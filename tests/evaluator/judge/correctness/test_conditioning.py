@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,17 @@ def test_a_threshold_that_is_crossed_excuses_nothing() -> None:
     exact = _in_fp64(steps, away)
     assert exact is not None
     assert len(list(nudged_outputs(steps, away, exact, Precision.FP32, 1))) == 8
+
+
+def test_each_element_is_allowed_what_the_worst_result_shows() -> None:
+    right = reference()
+    values = right.fresh_inputs(1)
+    exact = _in_fp64(right, values)
+    assert exact is not None
+    others = nudged_outputs(right, values, exact, Precision.FP32, 1)
+    errors = [(output - exact[0]).abs() for (output,) in others]
+    assert all(bool((one <= other).all()) for one, other in pairwise(errors))
+    assert errors[-1].mean() > 1.5 * errors[0].mean()
 
 
 @pytest.mark.parametrize("precision", [Precision.FP16, Precision.BF16])
