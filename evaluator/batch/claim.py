@@ -62,4 +62,6 @@ def _claim(cells: dict[str, str], place: str) -> tuple[KernelName, Claim]:
         raise UsageError(f"{place}: {error}; {_COLUMNS}") from None
     if not (math.isfinite(speedup) and speedup > 0):
         raise UsageError(f"{place}: a speedup of {speedup:g} is none; {_COLUMNS}")
-    return kernel, Claim(speedup=speedup, kernelbench=cells.get("kernelbench", ""))
+    # It will stand on a terminal.
+    word = "".join(filter(str.isprintable, cells.get("kernelbench", "")))
+    return kernel, Claim(speedup=speedup, kernelbench=word)

@@ -66,10 +66,10 @@ def refuse_foreign(file: Path, is_ours: Callable[[str], bool]) -> None:
     elif exists:
         try:
             with open_plain(file, _MOST_BYTES) as found:
-                if not is_ours(found.read().decode()):
+                if not is_ours(found.read().decode(errors="replace")):
                     wrong = "holds results of another program"
-        except (OSError, UnicodeDecodeError) as error:
-            wrong = f"can't be read ({error})"
+        except OSError as error:
+            wrong = f"can't be written over: {error.strerror}"
     if wrong:
         raise UsageError(f"{file} {wrong}; choose another place for the results")
 

@@ -40,7 +40,10 @@ def kernels_in(folder: Path, suite: Path | None) -> list[NamedKernel]:
     """The kernels by level, problem and sample. What can't be judged, and files for problems that
     the suite does not have, are reported and passed over. Raises `UsageError` where none is left.
     """
-    named = sorted(_named(folder))
+    try:
+        named = sorted(_named(folder))
+    except OSError as error:
+        raise UsageError(f"{folder} can't be listed: {error.strerror}") from None
     if not named:
         raise UsageError(f"{folder} holds no file named like {_EXAMPLE}")
     found: list[NamedKernel] = []

@@ -131,6 +131,16 @@ def test_a_page_of_another_program_is_left_alone(folder: Path) -> None:
         refuse_foreign(folder / PAGE, is_ours)
 
 
+def test_a_verdict_in_a_file_of_claims_moves_no_cursor(folder: Path) -> None:
+    (folder / "claims.csv").write_text("level,task,claimed,kernelbench\n1,1,2,\x1b[2Jwrong\n")
+    assert read_claims(folder / "claims.csv")[NAME].kernelbench == "[2Jwrong"
+
+
+def test_a_folder_that_cannot_be_listed(folder: Path) -> None:
+    with pytest.raises(UsageError, match="can't be listed: No such file"):
+        kernels_in(folder / "gone", None)
+
+
 @pytest.mark.parametrize("kind", ODD)
 def test_claims_are_a_plain_file(kind: str, folder: Path, secret: Path) -> None:
     make, says = ODD[kind]
