@@ -85,7 +85,7 @@ def _module(forward: str) -> str:
 
 OWN = program()
 OWN_PLAIN_C = _PLAIN_C + _module(_CALL_PLAIN_C)
-READS_TOO_FAR = program("volatile float taken = from[rows * columns]; (void)taken;")
+READS_TOO_FAR = program("volatile float taken = by[columns]; (void)taken;")
 INDEX_TOO_LARGE = program(
     "float table[4] = {0, 0, 0, 0}; volatile float taken = table[rows % 7]; (void)taken;"
 )

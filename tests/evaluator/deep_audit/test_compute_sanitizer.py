@@ -30,7 +30,7 @@ __global__ void scale_kernel(const float* x, const float* scale, const float* bi
                              long rows, long columns) {
   __shared__ float seen[256];
   long i = blockIdx.x * (long)blockDim.x + threadIdx.x;
-  seen[threadIdx.x] = i < rows * columns ? x[i] : x[rows * columns + TOO_FAR];
+  seen[threadIdx.x] = i < rows * columns ? x[i] : scale[columns + TOO_FAR];
   BARRIER
   float other = seen[255 - threadIdx.x];
   if (i >= rows * columns) return;
