@@ -251,6 +251,7 @@ class Verification:
             assumed_errors=self.reference_errors if screening else None,
             most_share=most_share,
             describing=describing,
+            orders_ties=context.work.orders_ties,
         )
 
 

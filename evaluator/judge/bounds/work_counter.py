@@ -36,6 +36,7 @@ class WorkCounter(OperatorMode):
         """What Python does depends on values."""
         self.uses_cudnn = False
         """A convolution or a recurrent layer ran."""
+        self.orders_ties = False
         self.opaque = False
         """Attention ran whose operations are not counted."""
         self._precision = precision
@@ -103,6 +104,7 @@ class WorkCounter(OperatorMode):
         self.operators += 1
         self.reads_values |= name in work_rules.READS_VALUES
         self.uses_cudnn |= "convolution" in name or work_rules.is_recurrent(name)
+        self.orders_ties |= call.kwargs.get("stable") is True
         self.asserts_values |= work_rules.asserts_values(name, operands, made)
         self._note_reads(name, operands)
         self._note_operations(call, made, result)

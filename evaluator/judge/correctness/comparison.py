@@ -84,6 +84,7 @@ def compare(
     assumed_errors: Sequence[float | None] | None = None,
     most_share: float = 1.0,
     describing: bool = True,
+    orders_ties: bool = False,
 ) -> OutputVerdict:
     """Judge the outputs of one call.
 
@@ -105,6 +106,7 @@ def compare(
         most_share: how much of what is allowed may be used.
         describing: False where it is of no use how wrong values are wrong, which takes far longer
             to find out than that they are.
+        orders_ties: whether an index must also be the expected one among equal values.
     """
     if len(actual) != len(expected):
         return OutputVerdict(
@@ -130,7 +132,7 @@ def compare(
         right, wrong, allowance, excusable = reference, None, None, False
         furthest: tuple[int, ...] = ()
         if not (k.is_floating_point() or k.is_complex()):
-            wrong = _wrong_integers(k, reference, r, inputs)
+            wrong = _wrong_integers(k, reference, r, None if orders_ties else inputs)
             ok = wrong is None
             excusable = not ok and tolerance is None
         elif tolerance is not None:
@@ -179,15 +181,15 @@ def _longest_accumulation(inputs: Sequence[Tensor], output: Tensor) -> int:
 
 
 def _wrong_integers(
-    k: Tensor, reference: Tensor, r: Tensor | None, inputs: Sequence[Tensor]
+    k: Tensor, reference: Tensor, r: Tensor | None, inputs: Sequence[Tensor] | None
 ) -> Tensor | None:
-    """The wrong elements, bool of k's shape; None where there are none, or ties alone."""
+    """The wrong elements, bool of k's shape; None where there are none, or ties of the inputs alone."""
     wrong = k != reference
     if r is not None:
         wrong &= k != r.to(k.device)
     if not bool(wrong.any()):
         return None
-    if k.dtype is not torch.bool and tied(k, reference, wrong, inputs):
+    if inputs is not None and k.dtype is not torch.bool and tied(k, reference, wrong, inputs):
         return None
     return wrong
 

@@ -184,6 +184,25 @@ def test_strides_reach_the_candidate(evaluate):
     assert evaluation.status is Status.CORRECT, evaluation.message
 
 
+STABLE = task(
+    "return torch.sort(x, dim=1, stable=True)", x="torch.randint(0, 20, (64, 100)).float()"
+)
+
+
+def test_ties_may_be_in_another_order_unless_a_stable_sort_was_asked_for(evaluate):
+    honest = as_candidate(STABLE)
+    assert evaluate(honest, STABLE).status is Status.CORRECT
+    turned = honest.replace(
+        "return torch.sort(x, dim=1, stable=True)",
+        "values, places = torch.sort(x.flip(1), dim=1, stable=True)\n"
+        "        return values, 99 - places",
+    )
+    evaluation = evaluate(turned, STABLE)
+    assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, "wrong_values")
+    any_order = STABLE.replace(", stable=True", "")
+    assert evaluate(turned, any_order).status is Status.CORRECT
+
+
 def test_a_problem_that_needs_the_hub_is_refused_as_a_problem(evaluate):
     from evaluator.errors import UnusableReferenceError
 
