@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
-from statistics import median
 
 from evaluator.judge.context.baselines import no_build
 from evaluator.judge.context.construction import Construction
@@ -14,6 +14,7 @@ _FIRST, _FEWEST, _MOST = 10, 9, 30
 """Calls that warm up, and the fewest and the most that count."""
 _FLUSHED_S = 0.5
 """After that the fewest suffice: with the cache of a large host, a flush takes 50 to 100 ms."""
+_FRESH_S = 60.0
 _LAUNCH_BOUND = 1.3
 """Eager's time over that of as many operators on one element. From the limit at which BackendBench
 leaves a problem out."""
@@ -33,23 +34,27 @@ class CallCost:
         return eager_us < _LAUNCH_BOUND * operators * self.operator_us
 
 
-_known: dict[tuple[str, int], CallCost] = {}
+_known: dict[tuple[str, int], tuple[CallCost, float]] = {}
+"""By device and number of threads, with the time at which it was measured."""
 
 
-def call_cost(context: ProblemContext) -> CallCost:
+def call_cost(context: ProblemContext, *, anew: bool = False) -> CallCost:
     """Measured once for each device and number of threads, in workers of its own.
 
-    The signal's is the least of many, because whatever else was in a call's way then would be taken
-    off all times from now on; the operator's is the median.
+    Each is the least of many: whatever else was in a call's way then would count in all verdicts
+    from now on. `anew`: once more, where that was a minute ago, and what is less counts.
     """
     if context.device.type == "cuda":
         return CallCost(0.0, 0.0)
     key = (str(context.device), context.workers.threads)
-    if key not in _known:
+    cost, measured = _known.get(key, (CallCost(math.inf, math.inf), -math.inf))
+    if measured < (time.monotonic() - _FRESH_S if anew else 0.0):
         signal_us = min(_times_us(context, "return self.one", flushed=False))
-        called_us = median(_times_us(context, "return self.one + self.one", flushed=True))
-        _known[key] = CallCost(signal_us, max(0.0, called_us - signal_us))
-    return _known[key]
+        called_us = min(_times_us(context, "return self.one + self.one", flushed=True))
+        operator_us = max(0.0, called_us - signal_us)
+        cost = CallCost(min(cost.signal_us, signal_us), min(cost.operator_us, operator_us))
+        _known[key] = cost, time.monotonic()
+    return cost
 
 
 def _times_us(context: ProblemContext, forward: str, *, flushed: bool) -> list[float]:
