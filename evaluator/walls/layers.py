@@ -25,6 +25,7 @@ from evaluator.walls import (
 )
 from evaluator.walls.bait import Bait
 from evaluator.walls.environment import clean_environment
+from evaluator.walls.kernel import PR_SET_CHILD_SUBREAPER, prctl
 from evaluator.walls.probe import Probe
 
 Reached = Callable[[str], None]
@@ -88,6 +89,9 @@ def confine(
             reached(layer)
 
     os.setsid()
+    if "pid_namespace" not in enclosed:
+        # Orphans come to this process, so that they are seen.
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
     limits.prefer_oom_kill()
     number = privileges.number_outside()
     alone = len(list(Path("/proc/self/task").iterdir())) == 1

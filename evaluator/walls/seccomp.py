@@ -22,6 +22,7 @@ from evaluator.walls.kernel import (
     CLONE_NEWPID,
     CLONE_NEWUSER,
     CLONE_NEWUTS,
+    PR_SET_CHILD_SUBREAPER,
     PR_SET_SECCOMP,
     prctl,
     system_call,
@@ -122,7 +123,8 @@ WAKING = ("timer_create", "mq_notify")
 """Refused to processes that must stay stopped: they can be made to send SIGCONT to one's own group.
 
 F_SETSIG of fcntl and PR_SET_PDEATHSIG of prctl are refused with them, and a clone whose end sends
-its parent another signal than SIGCHLD. (setitimer and alarm send other signals.)
+its parent another signal than SIGCHLD. (setitimer and alarm send other signals.) So is it to say
+who gets orphans, which must be seen.
 """
 
 FAKED = ("setsid", "setpgid")
@@ -189,6 +191,7 @@ def filter_code(machine: str, *, stays_stopped: bool = False) -> bytes:
         program += [
             *_refused(numbers["fcntl"], _SECOND_ARGUMENT, _EQUAL, _F_SETSIG),
             *_refused(numbers["prctl"], _FIRST_ARGUMENT, _EQUAL, _PR_SET_PDEATHSIG),
+            *_refused(numbers["prctl"], _FIRST_ARGUMENT, _EQUAL, PR_SET_CHILD_SUBREAPER),
             _Instruction(_EQUAL, numbers["clone"], if_false=6),
             _Instruction(_LOAD, _FIRST_ARGUMENT),
             _Instruction(_AND, _EXIT_SIGNAL),

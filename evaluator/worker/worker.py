@@ -118,6 +118,8 @@ class Worker:
         if order.growth_bytes is not None:
             limit_growth(order.growth_bytes)
         torch.set_num_threads(order.threads)
+        # Children get tensors by name: no descriptors may be sent to them (`walls/seccomp.py`).
+        torch.multiprocessing.set_sharing_strategy("file_system")
         BackendFlags(*order.flags).set()
         # Before the candidate can; at no cost where it is there.
         _make_context(self.device)

@@ -360,16 +360,14 @@ class ModuleRunner:
             quiescence.hold(self.worker.pid)
 
     def _stop(self) -> None:
-        """Have every thread of the worker stand still until its next call; raises `Rejection`."""
+        """Have the worker and its children stand still until its next call; raises `Rejection`."""
         self._hold()
-        if not quiescence.wait_until_held(self.worker.pid):
-            message = "a thread of the candidate could not be stopped"
-            raise Rejection(Status.INTEGRITY, Reason.NEVER_RESTS, message)
+        self.stand_still()
 
     def stand_still(self) -> None:
-        """See that nothing of a held worker runs on: a thread may be in a long system call, in
-        which it cannot be stopped. Raises `Rejection`."""
-        if self.device.type == "cpu" and not quiescence.stands_still(self.worker.pid):
+        """See that nothing of a held worker runs on. Raises `Rejection`."""
+        worker = self.worker
+        if self.device.type == "cpu" and not quiescence.stands_still(worker.pid, worker.init):
             message = "threads or processes of the candidate could not be stopped"
             raise Rejection(Status.INTEGRITY, Reason.NEVER_RESTS, message)
 
@@ -384,7 +382,7 @@ class ModuleRunner:
         rested = True
         if self.device.type == "cpu":
             quiescence.let_go(self.worker.pid)
-            rested = quiescence.comes_to_rest(self.worker.pid)
+            rested = quiescence.comes_to_rest(self.worker.pid, self.worker.init)
             self._hold()
         else:
             time.sleep(_SLOT_REST_S)

@@ -60,7 +60,7 @@ class WorkerProcess:
         self.pid = pid
         self.channel = channel
         self.isolation: tuple[str, ...] = ()
-        self._init = init
+        self.init = init
         self._scratch = scratch
         self._printed = printed
         self._reap = reap
@@ -81,14 +81,14 @@ class WorkerProcess:
             # Once it is reaped its pid may be another's; its group lives on while a child does.
             for target in (self.pid, -self.pid) if status is None else (-self.pid,):
                 _kill(target)
-            if self._init is not None:
+            if self.init is not None:
                 # A process that left the group dies with the namespace.
-                _kill(self._init)
+                _kill(self.init)
             if status is None:
                 killed = self._reap(self.pid, _REAP_TIMEOUT_S)
                 status = killed if grace_s else None
-            if self._init is not None:
-                self._reap(self._init, _REAP_TIMEOUT_S)
+            if self.init is not None:
+                self._reap(self.init, _REAP_TIMEOUT_S)
             self.channel.close()
             out_of_memory = False
             if self._group is not None:

@@ -17,13 +17,16 @@ import os
 import signal
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+
+from evaluator.errors import InfrastructureError
 
 _STOP_TIMEOUT_S = 5.0
 _LOOKS, _LOOK_S = 3, 0.002
 _FEWEST_BUSY_LOOKS = 50
 """Made in a fraction of the patience, unless the machine itself stood still meanwhile."""
-_MOST_STAT_BYTES = 4096
+_PAGE_BYTES = 4096
 _FEWEST_CALLS, _EARLY_SLACK_US = 6, 500.0
 PATIENCE_S = 2.0
 """So long may threads stay runnable after a call before this counts as work. Idle OpenMP threads
@@ -49,30 +52,26 @@ def let_go(pid: int) -> None:
         os.kill(-pid, signal.SIGCONT)
 
 
-def wait_until_held(pid: int) -> bool:
-    """Whether every thread of a stopped worker stands still, within some seconds."""
-    deadline = time.monotonic() + _STOP_TIMEOUT_S
-    while any(task.state not in "TtZX" for task in _threads(pid)):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0)
-    return True
-
-
-def stands_still(pid: int) -> bool:
-    """Whether a stopped worker and all that it has started stand still, within some seconds.
+def stands_still(pid: int, init: int | None = None) -> bool:
+    """Whether a stopped worker and all that it has started stand still, within some seconds: one
+    in a long system call cannot be stopped.
 
     Its own threads must have stopped. What left its group, where no wall prevents that, must sleep.
     """
     deadline = time.monotonic() + _STOP_TIMEOUT_S
-    while not wait_until_held(pid) or any(task.state in "RD" for task in tasks(pid)):
+    while any(
+        task.state in "RD" or (task.process == pid and task.state not in "TtZX")
+        for task in tasks(pid, init)
+    ):
         if time.monotonic() > deadline:
             return False
         time.sleep(0)
     return True
 
 
-def comes_to_rest(pid: int, patience_s: float = PATIENCE_S) -> bool:
+def comes_to_rest(
+    pid: int, init: int | None = None, patience_s: float = PATIENCE_S
+) -> bool:
     """Whether all threads of a worker and of its descendants sleep, within `patience_s`.
 
     Where we came to look a few times only, the worker hardly came to run either: a virtual machine
@@ -81,7 +80,7 @@ def comes_to_rest(pid: int, patience_s: float = PATIENCE_S) -> bool:
     deadline = time.monotonic() + patience_s
     quiet = busy = 0
     while quiet < _LOOKS:
-        if any(task.state in "RD" for task in tasks(pid)):
+        if any(task.state in "RD" for task in tasks(pid, init)):
             quiet = 0
             busy += 1
             if busy >= _FEWEST_BUSY_LOOKS and time.monotonic() > deadline:
@@ -92,62 +91,49 @@ def comes_to_rest(pid: int, patience_s: float = PATIENCE_S) -> bool:
     return True
 
 
-def tasks(pid: int) -> list[Task]:
-    """The threads of a worker, of its group and session, and of all their descendants.
-
-    Where it has a PID namespace of its own, those of everything in there: orphans as well.
-    """
-    families: dict[int, tuple[int, int, int]] = {}
-    apart = _namespace(pid)
-    if apart == _namespace(os.getpid()):
-        apart = None
-    found = {pid}
-    with os.scandir("/proc") as listing:
-        entries = list(listing)
-    for entry in entries:
-        if entry.name.isdecimal():
-            process = int(entry.name)
-            fields = _stat(entry.path)
-            if fields is not None:
-                families[process] = (int(fields[1]), int(fields[2]), int(fields[3]))
-                if apart and _namespace(process) == apart:
-                    found.add(process)
-    found |= {p for p, (_, group, session) in families.items() if pid in (group, session)}
-    grown = True
-    while grown:
-        more = {p for p, (parent, _, _) in families.items() if parent in found} - found
-        found |= more
-        grown = bool(more)
-    return [task for process in sorted(found) for task in _threads(process)]
+def tasks(pid: int, init: int | None = None) -> list[Task]:
+    """The threads of a worker and of its descendants. `init`: the first process of its PID
+    namespace, which orphans belong to; where it has none, they belong to the worker."""
+    if not _shows_children():
+        raise InfrastructureError("this Linux does not list children (CONFIG_PROC_CHILDREN)")
+    found, waiting = list[Task](), [pid] if init is None else [init, pid]
+    while waiting:
+        # What loses its parent meanwhile has come to `init`, which is looked at last.
+        process = waiting.pop()
+        threads, children = _threads(process)
+        found += threads
+        waiting += children
+    return found
 
 
-def _namespace(pid: int) -> str | None:
+@cache
+def _shows_children() -> bool:
+    return Path("/proc/thread-self/children").exists()
+
+
+def _threads(pid: int) -> tuple[list[Task], list[int]]:
+    """Those of a process, and its children."""
+    found, children = list[Task](), list[int]()
+    with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/task") as listing:
+        for thread in listing:
+            with contextlib.suppress(OSError):
+                found.append(Task(pid, _state(thread.path)))
+                children += map(int, _read(f"{thread.path}/children").split())
+    return found, children
+
+
+def _state(folder: str) -> str:
+    return _read(f"{folder}/stat").rpartition(b")")[2].decode().split()[0]
+
+
+def _read(name: str) -> bytes:
+    # Workers are looked at in each timed call: this takes half of what a file object does.
+    file = os.open(name, os.O_RDONLY)
     try:
-        return str(Path(f"/proc/{pid}/ns/pid").readlink())
-    except OSError:
-        return None
-
-
-def _threads(pid: int) -> list[Task]:
-    try:
-        with os.scandir(f"/proc/{pid}/task") as listing:
-            states = [_stat(thread.path) for thread in listing]
-    except OSError:
-        return []
-    return [Task(pid, fields[0]) for fields in states if fields is not None]
-
-
-def _stat(folder: str) -> list[str] | None:
-    # All processes are looked at between timed calls: this takes half of what a file object does.
-    try:
-        file = os.open(f"{folder}/stat", os.O_RDONLY)
-        try:
-            stat = os.read(file, _MOST_STAT_BYTES)
-        finally:
-            os.close(file)
-    except OSError:
-        return None
-    return stat.rpartition(b")")[2].decode().split()
+        # A page at a time, at most.
+        return b"".join(iter(lambda: os.read(file, _PAGE_BYTES), b""))
+    finally:
+        os.close(file)
 
 
 def works_early(mine_us: list[float], baseline_us: list[float]) -> bool:
@@ -164,8 +150,10 @@ def works_early(mine_us: list[float], baseline_us: list[float]) -> bool:
 
 
 def is_gone(pid: int) -> bool:
-    fields = _stat(f"/proc/{pid}")
-    return fields is None or fields[0] in "ZX"
+    try:
+        return _state(f"/proc/{pid}") in "ZX"
+    except OSError:
+        return True
 
 
 def mapped_at(pid: int, descriptor: int) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""A worker that cannot begin is no candidate's fault."""
+"""What a worker is between its calls, and one that cannot begin, which is no candidate's fault."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import torch
 
 from evaluator.errors import DeviceError
 from evaluator.judge.context.baselines import no_build
+from evaluator.judge.context.construction import Construction
 from evaluator.judge.judge import Judge
-from evaluator.judge.workers import module_runner
+from evaluator.judge.workers import module_runner, quiescence
 from tests.evaluator.made_requests import HONEST, evaluation_request
 
 
@@ -31,3 +32,44 @@ def test_a_worker_that_makes_no_context(
         words = "import: " if in_time else ".* longer than 0.2 s"
         with pytest.raises(DeviceError, match=f"no worker on cuda:99: {words}"):
             context.workers.load(runner, HONEST, "ModelNew", triton=False, build=no_build)
+
+
+BEHIND = """
+import mmap, os, torch
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, features):
+        super().__init__()
+
+    def forward(self, x):
+        orphan, flag = {orphan}, mmap.mmap(-1, 1)
+        child = os.fork()
+        if child == 0 and (not orphan or os.fork() == 0):
+            flag[0] = 1
+            populated = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x8000
+            mmap.mmap(-1, 2**30, flags=populated)
+            while True:
+                pass
+        if child == 0:
+            os._exit(0)
+        if orphan:
+            os.waitpid(child, 0)
+        while not flag[0]:
+            pass
+        return x
+"""
+
+
+@pytest.mark.parametrize("orphan", [False, True])
+def test_children_stand_still_when_outputs_are_read(judge: Judge, orphan: bool) -> None:
+    """Also one in a long system call, which cannot be stopped at once."""
+    context = judge.context_for(evaluation_request())
+    with closing(context.workers.new()) as runner:
+        source = BEHIND.format(orphan=orphan)
+        context.workers.load(runner, source, "ModelNew", triton=False, build=no_build)
+        Construction(context.setup, {}).on(runner)
+        with runner.call(context.draws.plain().order):
+            found = quiescence.tasks(runner.worker.pid, runner.worker.init)
+            own = [task for task in found if task.process != runner.worker.init]
+            assert len({task.process for task in own}) == 2
+            assert {task.state for task in own} == {"T"}

@@ -25,7 +25,7 @@ def test_nobody_outlives_the_zygote(zygote):
     worker = zygote.fork(WorkerLimits(memory_bytes=16 * 2**30, cpu_seconds=60))
     assert "dies_with_parent" in worker.isolation
     os.kill(zygote._process.pid, 9)
-    assert not still_running({worker.pid, worker._init} - {None})
+    assert not still_running({worker.pid, worker.init} - {None})
     worker.end()
 
 
@@ -35,7 +35,7 @@ def test_how_a_worker_ended_is_told(zygote):
     assert killed.end(grace_s=10.0).signal_name == "SIGSEGV"
     ended = zygote.fork(WorkerLimits(memory_bytes=16 * 2**30, cpu_seconds=60))
     assert ended.end().status is None
-    assert not still_running({ended.pid, ended._init} - {None})
+    assert not still_running({ended.pid, ended.init} - {None})
 
 
 def test_a_gpu_worker_has_no_memory_limit(zygote):

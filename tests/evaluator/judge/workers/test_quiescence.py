@@ -30,7 +30,7 @@ def test_a_machine_that_stood_still_blames_nobody(monkeypatch) -> None:
     """A look that takes longer than all patience: it can say nothing about the time between."""
     looks = []
 
-    def late(pid: int) -> list[quiescence.Task]:
+    def late(pid: int, init: int | None) -> list[quiescence.Task]:
         looks.append(time.sleep(0.05))
         return [quiescence.Task(pid, "R" if len(looks) < 4 else "S")]
 
@@ -67,7 +67,7 @@ def test_what_left_the_group_must_sleep(monkeypatch) -> None:
 def test_a_held_process_stands_still_until_it_is_let_go() -> None:
     with _process("while True: pass") as process:
         quiescence.hold(process.pid)
-        quiescence.wait_until_held(process.pid)
+        assert quiescence.stands_still(process.pid)
         assert {task.state for task in quiescence.tasks(process.pid)} == {"T"}
         assert quiescence.comes_to_rest(process.pid, patience_s=0.0)
         quiescence.let_go(process.pid)
