@@ -2,7 +2,8 @@
 
 A kernel's docstring begins with what is risky about it; the lines after it are `key: value`:
 `problem` is the id of a problem that ships or the name of a file in `problems/`; with
-`pace: slow` a kernel is left out of `make test`. `cpu/` and `gpu/` say where it runs.
+`pace: slow` a kernel is left out of `make test`. `cpu/` and `gpu/` say where it runs; with
+`also: gpu` one in `cpu/` runs there too.
 """
 
 from __future__ import annotations
@@ -42,15 +43,19 @@ class HonestKernel:
 
 def corpus(place: Place) -> list[HonestKernel]:
     """All kernels that run there, those of one problem side by side: they share its set-up."""
-    kernels = [_read(path, place) for path in sorted((_HERE / place).glob("*.py"))]
+    read = [_read(path, place) for path in sorted(_HERE.glob("[cg]pu/*.py"))]
+    kernels = [kernel for kernel in read if kernel is not None]
     return sorted(kernels, key=lambda kernel: (kernel.problem, kernel.name))
 
 
-def _read(path: Path, place: Place) -> HonestKernel:
+def _read(path: Path, place: Place) -> HonestKernel | None:
+    """None for one that does not run there."""
     source = path.read_text()
     text = ast.get_docstring(ast.parse(source)) or ""
     risk, _, rest = text.partition("\n\n")
     header = dict(line.split(": ", 1) for line in rest.splitlines())
+    if place not in (path.parent.name, header.pop("also", "")):
+        return None
     problem, pace = header.pop("problem", ""), header.pop("pace", "fast")
     if not risk or not problem or pace not in ("fast", "slow") or header:
         raise ValueError(f"{path.name}: the docstring says what is risky, then `problem: ...`")

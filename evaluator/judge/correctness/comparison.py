@@ -183,7 +183,7 @@ def _longest_accumulation(inputs: Sequence[Tensor], output: Tensor) -> int:
 def _wrong_integers(
     k: Tensor, reference: Tensor, r: Tensor | None, inputs: Sequence[Tensor] | None
 ) -> Tensor | None:
-    """The wrong elements, bool of k's shape; None where there are none, or ties of the inputs alone."""
+    """The wrong elements, bool of k's shape; None where there are none, or ties in `inputs`."""
     wrong = k != reference
     if r is not None:
         wrong &= k != r.to(k.device)

@@ -69,9 +69,7 @@ def stands_still(pid: int, init: int | None = None) -> bool:
     return True
 
 
-def comes_to_rest(
-    pid: int, init: int | None = None, patience_s: float = PATIENCE_S
-) -> bool:
+def comes_to_rest(pid: int, init: int | None = None, patience_s: float = PATIENCE_S) -> bool:
     """Whether all threads of a worker and of its descendants sleep, within `patience_s`.
 
     Where we came to look a few times only, the worker hardly came to run either: a virtual machine
