@@ -189,6 +189,9 @@ class Worker:
     def _call(self, order: CallOrder) -> None:
         assert self.module is not None
         inputs = self.memory["inputs"]
+        if self.device == "cpu":
+            # A storage for this call alone: sending a tensor to a child moves what it is a view of.
+            inputs = torch.from_numpy(inputs.numpy())
         is_trial = order.reference and self.device != "cpu"
         if is_trial:
             arguments = self.trial.inputs(order.arguments, inputs)
