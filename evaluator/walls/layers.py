@@ -109,9 +109,10 @@ def confine(
             with contextlib.suppress(OSError):
                 mounts.own_proc()
                 up("own_proc")
-    whole = [*folders.readable(), *needed]
-    secret = [] if "homes_hidden" in enclosed else folders.withheld(whole)
-    readable = [path for folder in whole for path in folders.without(folder, secret)]
+    readable, listed = [*folders.readable(), *needed], list[Path]()
+    if "homes_hidden" not in enclosed and (secret := folders.withheld(readable)):
+        listed = readable
+        readable = [path for folder in listed for path in folders.without(folder, secret)]
     own_uid = ""
     watches = watches and _done(privileges.outlive_change_of_uid)
     if os.geteuid() == 0:
@@ -144,7 +145,7 @@ def confine(
         # The driver of a GPU names its threads there, and gives up where it can't. Landlock's rule
         # is good for the inode, which lives as long as this descriptor.
         os.open(threads, os.O_PATH | os.O_CLOEXEC)
-        named = landlock.restrict(readable, [*writable, threads], listed=whole if secret else ())
+        named = landlock.restrict(readable, [*writable, threads], listed=listed)
         # It binds this thread and its children: others that run already stay free.
         up(*(named if alone else []))
     with contextlib.suppress(OSError):
