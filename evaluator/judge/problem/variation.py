@@ -86,6 +86,10 @@ def nearly(seed: int) -> int:
     return seed & ((1 << _BASE_BITS) - 1) | (1 + touch % most) << _BASE_BITS
 
 
+def is_near(seed: int) -> bool:
+    return seed >> _BASE_BITS > 0
+
+
 def base(seed: int) -> int:
     return (seed & ((1 << _BASE_BITS) - 1)) >> _KIND_BITS
 
@@ -102,7 +106,7 @@ class Variation(TorchFunctionMode):
         super().__init__()
         self._kind = kind_of(seed)
         self._seed = seed
-        self._touched = seed >> _BASE_BITS > 0
+        self._touched = is_near(seed)
         self._scales = torch.Generator().manual_seed(base(seed))
         self._dimension = int(torch.randint(12, (), generator=self._scales, device="cpu"))
         self._exponents: dict[tuple[int, int], torch.Tensor] = {}

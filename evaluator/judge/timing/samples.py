@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from statistics import median
 
 import torch
@@ -29,8 +30,12 @@ class Samples:
     forward_us: list[float] = field(default_factory=list)
     wall_us: list[float] = field(default_factory=list)
     prepare_us: list[float] = field(default_factory=list)
+    proves: list[bool] = field(default_factory=list)
+    """Whether the outputs were verified, on inputs that differ from the last ones in more than an
+    element: such a call did all of the work, whatever is claimed of its time."""
 
-    def add(self, call: Call) -> None:
+    def add(self, call: Call, *, proves: bool = False) -> None:
+        self.proves.append(proves)
         self.total_us.append(call.total_us)
         self.forward_us.append(call.forward_us)
         self.wall_us.append(call.wall_us)
@@ -45,7 +50,8 @@ class Samples:
         """What the worker's own times leave out of a call.
 
         That is time to get ready beyond the baseline's in the same blocks, from 20 us on; and on a
-        GPU what is hidden beyond what is usual, from 3 us on.
+        GPU what is hidden beyond what is usual, from 3 us on: for a call that is not held, the way
+        through the host as well, on which the device may work.
         """
         if len(self.prepare_us) < _FEWEST_TO_CHARGE:
             return 0.0
@@ -60,15 +66,17 @@ class Samples:
         return charged
 
     def _left_out(self, beside_us: list[float], usual_us: float, beyond_us: list[float]) -> float:
-        """The larger of two lower bounds.
+        """The largest of three lower bounds.
 
-        One is of what a call takes `beyond_us`. The other is of how much longer the median call is
+        One is of what a call takes `beyond_us`. Another is of how much longer the median call is
         with what is `beside_us` than without it: a worker may leave its work out of some of its
-        calls' times. Neither follows the calls that a busy host delays, as long as some are not.
+        calls' times. The third is the shortest call that did all of the work, beside the median
+        claim: a worker may do nothing in a few. None follows the calls that a busy host delays, as
+        long as some are not.
         """
         whole = [own + more for own, more in zip(self.total_us, beside_us, strict=True)]
-        longer = median_interval(whole).low - median(self.total_us) - usual_us
-        return max(median_interval(beyond_us).low, longer)
+        longer = max(median_interval(whole).low, min(compress(whole, self.proves), default=0.0))
+        return max(median_interval(beyond_us).low, longer - median(self.total_us) - usual_us)
 
     def with_left_out(self, left_out_us: float) -> Samples:
         """The same, with so much more in each of the worker's own times."""

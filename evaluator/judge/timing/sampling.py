@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from statistics import median, quantiles
+from statistics import median
 
 import torch
 
@@ -16,6 +16,7 @@ from evaluator.evaluation import Stopped
 from evaluator.judge.context.baselines import failures_are_ours
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.inputs.draws import Draw
+from evaluator.judge.problem.variation import is_near
 from evaluator.judge.timing.call_cost import CallCost, call_cost
 from evaluator.judge.timing.disturbance import MOST_DISTURBED_SHARE, Disturbance, Watch, watch
 from evaluator.judge.timing.samples import Samples, paired_ratios
@@ -188,12 +189,9 @@ class _Sampler:
         samples = self._good if quiet else self._all
         quiet = len(self._called[None].total_us) >= least
         called = self._called if quiet else self._all_called
-        is_held = None in self._held
-        # A candidate that cannot be held is called as eager is while none is held.
-        alike = called if self._held and not is_held else samples
         hidden_us = {name: median(each.hidden_us) for name, each in samples.items()}
-        candidate, left_out_us = self._charged(samples, alike, is_held=is_held)
-        called[None], _ = self._charged(called, called, is_held=False)
+        candidate, left_out_us = self._charged(samples)
+        called[None], _ = self._charged(called)
         return Sampling(
             candidate=candidate,
             baselines={name: s for name, s in samples.items() if name is not None},
@@ -212,16 +210,11 @@ class _Sampler:
             seen=self._observer.seen(),
         )
 
-    def _charged(
-        self, samples: _SamplesByRunner, alike: _SamplesByRunner, *, is_held: bool
-    ) -> tuple[Samples, float]:
-        """The candidate's samples with what its own times leave out of a call, and how much.
-        `alike`: those in which eager is called as the candidate is."""
-        eager, hidden_us = samples[BaselineName.EAGER], alike[BaselineName.EAGER].hidden_us
-        usual = None
-        if self._context.device.type == "cuda" and len(hidden_us) > 1:
-            # The way through the host is a long one at times.
-            usual = median(hidden_us) if is_held else quantiles(hidden_us, n=10)[-1]
+    def _charged(self, samples: _SamplesByRunner) -> tuple[Samples, float]:
+        """The candidate's samples with what its own times leave out of a call, and how much."""
+        eager, usual = samples[BaselineName.EAGER], None
+        if self._context.device.type == "cuda" and eager.hidden_us:
+            usual = median(eager.hidden_us)
         left_out_us = samples[None].left_out_us(eager, usual)
         return samples[None].with_left_out(left_out_us), left_out_us
 
@@ -267,15 +260,14 @@ class _Sampler:
         if is_held or not self._held:
             self._disturbed += disturbed
             self._disturbances.update(found)
+        whole, quiet = self._all, self._good
+        if self._held and not is_held:
+            whole, quiet = self._all_called, self._called
         for which, call in calls.items():
-            if self._held and not is_held:
-                self._all_called[which].add(call)
-                if not disturbed:
-                    self._called[which].add(call)
-                continue
-            self._all[which].add(call)
+            proves = which is None and sealed is not None and not is_near(self._draw.seed)
+            whole[which].add(call, proves=proves)
             if not disturbed:
-                self._good[which].add(call)
+                quiet[which].add(call, proves=proves)
         if sealed is not None:
             self._verify(*sealed)
 

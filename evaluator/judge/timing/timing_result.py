@@ -181,8 +181,8 @@ def _clock_notes(sampling: Sampling, settings: Settings) -> list[str]:
     notes = []
     if None not in sampling.held:
         notes.append(
-            f"the kernel {waits}: its time as called, launching included, is compared with the "
-            "baselines' time on the device"
+            f"the kernel {waits}: its time as called, launching and the way through the host "
+            "included, is compared with the baselines' time on the device"
         )
     for name in sampling.baselines:
         if name not in sampling.held:

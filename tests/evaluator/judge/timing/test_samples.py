@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from statistics import median
 
 import torch
@@ -68,8 +69,15 @@ def test_what_only_the_judges_clock_sees_is_charged() -> None:
     assert charged(held(60.0, *[91, 92, 93] * 10), eager, 31.0) == [60.0] * 30
     forged = held(10.0, *[130, 131, 133] * 10)
     assert min(charged(forged, eager, 31.0)) >= 99
-    # Where a call is not held, what is usual is longer.
-    assert charged(forged, eager, 125.0) == [10.0] * 30
+
+
+def test_a_few_calls_in_which_nothing_is_done_gain_nothing() -> None:
+    """Seven claims of a seventh, and two that are true because no work was done: not verified."""
+    eager = held(100.0, *[400.0] * 9)
+    mine = held(15.0, *[400.0] * 7, 315.0, 315.0)
+    assert charged(mine, eager, 300.0) == [15.0] * 9
+    mine = replace(mine, proves=[True] * 5 + [False] * 4)
+    assert charged(mine, eager, 300.0) == [100.0] * 9
 
 
 def test_calls_that_the_host_delays_are_not_charged() -> None:
