@@ -101,7 +101,7 @@ def run_job(resolution: Resolution, mode: Mode = "none", *, redo: bool = False) 
         store = stack.enter_context(open_store(config, redo=redo))
         if fork is not None:
             fork.take_over(config, store)
-        judging = stack.enter_context(open_judging(config))
+        judging = stack.enter_context(open_judging(config, lambda text: display.say(text)))
         display = stack.enter_context(open_display(mode, config))
         stack.enter_context(two_stage_interrupt(stop, display.say, at_once=display.close))
         for note in filter(None, (*resolution.notes, judging.note)):

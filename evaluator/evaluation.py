@@ -226,6 +226,8 @@ class Seconds(Record):
 
     build: float = 0.0
     judge: float = 0.0
+    waiting: float = 0.0
+    """Before that, while another command held the device."""
     timing: float = 0.0
     """Of `judge`: after the verdict on correctness."""
     narrowing: float = 0.0

@@ -32,11 +32,12 @@ class Judging:
 
 
 @contextmanager
-def open_judging(config: RunConfig) -> Iterator[Judging]:
+def open_judging(config: RunConfig, say: Callable[[str], None] = print) -> Iterator[Judging]:
     """What `config.executor` names, until the end of the block.
 
     A cluster is reached at once, and its judges' places are known; nothing is judged before the
-    first candidate. Raises `UsageError` where the cluster can't be used.
+    first candidate; `say` is told when another command holds the device. Raises `UsageError` where
+    the cluster can't be used.
     """
     if config.executor == "ray":
         from evaluator.executor.ray import RayExecutor
@@ -47,7 +48,10 @@ def open_judging(config: RunConfig) -> Iterator[Judging]:
         return
     from evaluator.executor.local import LocalExecutor
 
-    with LocalExecutor(*config.devices) as executor, profiler_beside(executor, config) as profiler:
+    with (
+        LocalExecutor(*config.devices, say=say) as executor,
+        profiler_beside(executor, config) as profiler,
+    ):
         yield Judging(executor, profiler)
 
 

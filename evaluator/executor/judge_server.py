@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import threading
 import traceback
@@ -16,6 +17,7 @@ from evaluator.evaluation import EvaluationRequest, ProblemRequest
 from evaluator.hardware.devices import describe
 from evaluator.hardware.sole_device import see_only
 from evaluator.ipc.service import leave_with, place_of, serve
+from evaluator.ipc.wire import Channel, Kind
 from evaluator.judge.workers.zygote import Zygote
 
 
@@ -40,7 +42,8 @@ def main(fd: int, device: str, cache: Path) -> None:
     builder = Builder(cache, cuda_arch=describe(device).cuda_architecture)
     warm_up = threading.Thread(target=_warm_up, args=(builder,), daemon=True)
     warm_up.start()
-    judge = Judge(where, builder, zygote)
+    line = Channel(socket.socket(fileno=os.dup(fd)))
+    judge = Judge(where, builder, zygote, lambda who: line.send(Kind.WAITS, who.encode()))
     auditor = DeepAuditor(judge, builder)
     requests: TypeAdapter[EvaluationRequest | ProblemRequest] = TypeAdapter(
         EvaluationRequest | ProblemRequest

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -10,6 +12,10 @@ from evaluator.executor.builders import Builders, builders_for
 from evaluator.executor.device_slots import DeviceSlot, DeviceSlots
 from evaluator.ipc.service import Service
 from problems.cache_folder import cache_folder
+
+
+def _on_stderr(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 class LocalExecutor(AbstractContextManager["LocalExecutor"]):
@@ -29,16 +35,22 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
         judge: str = "evaluator.executor.judge_server",
         builder: str = "evaluator.judge.builds.build_ahead",
         executors: int = 1,
+        say: Callable[[str], None] = _on_stderr,
     ) -> None:
         """`devices` are `cpu`, or `cuda:N` of one kind; `judge` and `builder` are modules that
         `Service` starts with a device and the folder of the cache. `executors`: how many share
-        this machine's cores."""
+        this machine's cores. `say` is told for which device, held by whom, one waits."""
         devices = devices or ("cpu",)
         folder = cache or cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
-        self._slots = DeviceSlots(
-            [DeviceSlot(name, Service(judge, name, str(folder))) for name in devices]
-        )
+
+        def slot(name: str) -> DeviceSlot:
+            def told(holder: str) -> None:
+                say(f"waiting for {name}, held by {holder}")
+
+            return DeviceSlot(name, Service(judge, name, str(folder), waits=told))
+
+        self._slots = DeviceSlots([slot(name) for name in devices])
         self._on_cpu = devices[0] == "cpu"
         ahead = 1 if self._on_cpu else builders_for(len(devices), executors)
         self._builders = Builders(builder, devices[0], folder, ahead)

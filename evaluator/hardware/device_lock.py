@@ -10,8 +10,9 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
@@ -20,13 +21,20 @@ from evaluator.hardware.devices import DeviceInfo, describe
 
 LOCKS = "KERNEL_REFINERY_LOCKS"
 """Where the locks are, for processes whose /tmp is missing, read-only or their own."""
+HOLDER = "KERNEL_REFINERY_HOLDER"
+"""Whom the processes that a command starts hold locks for: `PID 123, agent.run`."""
 _FOLDER = "/tmp"
 """Not TMPDIR: two users, or two jobs of one, have different ones, and time on the same device."""
 
 
-def device_lock(device: str) -> AbstractContextManager[bool]:
-    """Hold a device alone; waits until it is free. `device` is `cpu` or `cuda:N`."""
-    return host_lock(_file_name(device))
+def device_lock(
+    device: str, waits: Callable[[str], None] | None = None
+) -> AbstractContextManager[bool]:
+    """Hold a device alone; waits until it is free. `device` is `cpu` or `cuda:N`.
+
+    `waits` is told who holds it before a wait for another command begins.
+    """
+    return host_lock(_file_name(device), waits=waits)
 
 
 def device_lock_if_free(device: str) -> AbstractContextManager[bool]:
@@ -51,12 +59,21 @@ def _safe(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9-]", "_", name)
 
 
+def own_holder() -> str:
+    """As what this process holds locks."""
+    main = getattr(sys.modules["__main__"], "__spec__", None)
+    name = main.name.removesuffix(".__main__") if main else Path(sys.argv[0]).name
+    return os.environ.get(HOLDER) or f"PID {os.getpid()}, {name}"
+
+
 def lock_folder() -> Path:
     return Path(os.environ.get(LOCKS) or _FOLDER)
 
 
 @contextmanager
-def host_lock(name: str, *, most_s: float | None = None) -> Iterator[bool]:
+def host_lock(
+    name: str, *, most_s: float | None = None, waits: Callable[[str], None] | None = None
+) -> Iterator[bool]:
     """Hold what is called `name` alone; waits until it is free. Tells whether it is held.
 
     With `most_s` it only spares work: a process that has waited for so long, or can't have a lock
@@ -66,7 +83,11 @@ def host_lock(name: str, *, most_s: float | None = None) -> Iterator[bool]:
     try:
         try:
             handle = _opened(lock_folder() / f"kernel-refinery-{name}.lock")
-            held = _take(handle, most_s)
+            held = _take(handle, most_s, waits)
+            with suppress(OSError):  # for the eyes of those who wait
+                if held:
+                    os.ftruncate(handle, 0)
+                    os.pwrite(handle, own_holder().encode(), 0)
         except OSError as error:
             if most_s is None:
                 raise DeviceError(
@@ -80,13 +101,12 @@ def host_lock(name: str, *, most_s: float | None = None) -> Iterator[bool]:
 
 
 def _opened(path: Path) -> int:
-    # Another user may have made it, and opening for reading is enough to lock it.
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         handle = os.open(path, flags | os.O_CREAT, 0o666)
     except PermissionError:
         # A sticky /tmp refuses O_CREAT on a file of another user's, even where it exists.
-        handle = os.open(path, flags)
+        handle = os.open(path, flags)  # another user has made it
     with suppress(OSError):
         os.fchmod(handle, 0o666)  # whatever our umask: others must be able to open it,
     with suppress(OSError):
@@ -94,9 +114,16 @@ def _opened(path: Path) -> int:
     return handle
 
 
-def _take(handle: int, most_s: float | None) -> bool:
+def _take(handle: int, most_s: float | None, waits: Callable[[str], None] | None) -> bool:
     if most_s is None:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            said = os.pread(handle, 100, 0).decode(errors="replace")
+            holder = "".join(filter(str.isprintable, said)) or "another process"
+            if waits is not None and holder != own_holder():
+                waits(holder)
+            fcntl.flock(handle, fcntl.LOCK_EX)
         return True
     end = time.monotonic() + most_s
     while True:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from evaluator import errors
 from evaluator.errors import BugError, InfrastructureError, JudgeDiedError
+from evaluator.hardware.device_lock import HOLDER, own_holder
 from evaluator.ipc.wire import Channel, ClosedError, Kind, Message, WireError, pair
 from evaluator.walls.environment import python_module, python_path
 
@@ -26,8 +27,12 @@ class Service:
     """`python -m MODULE FD ARGUMENTS...`, started when first asked, or before. One question at a
     time."""
 
-    def __init__(self, module: str, *arguments: str) -> None:
+    def __init__(
+        self, module: str, *arguments: str, waits: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """`waits` is told who holds the device for which it waits, while it is asked."""
         self._module = module
+        self._waits = waits
         self._arguments = arguments
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: Channel | None = None
@@ -52,7 +57,9 @@ class Service:
         channel = self._started()
         try:
             channel.send(Kind.REQUEST, question)
-            return answer_of(channel.receive())
+            while (message := channel.receive()).kind is Kind.WAITS:
+                self._waits(message.payload.decode())
+            return answer_of(message)
         except WireError as error:
             raise self._died(channel, error) from None
         except BugError:
@@ -81,7 +88,7 @@ class Service:
                 self._process = subprocess.Popen(
                     python_module(self._module, str(theirs.fileno()), *self._arguments),
                     pass_fds=[theirs.fileno()],
-                    env=os.environ | {"PYTHONPATH": python_path()},
+                    env=os.environ | {"PYTHONPATH": python_path(), HOLDER: own_holder()},
                     stdin=subprocess.DEVNULL,
                     stdout=self._log,
                     stderr=self._log,

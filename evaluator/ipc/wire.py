@@ -52,6 +52,7 @@ class Kind(IntEnum):
     REQUEST = 36
     RESPONSE = 37
     ERROR = 38
+    WAITS = 39
 
 
 _LIMITS = {

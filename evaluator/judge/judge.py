@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 import torch
@@ -55,10 +55,16 @@ class Judge:
     """Judges one candidate after the other on one device. Not safe for several threads."""
 
     def __init__(
-        self, device: torch.device, builder: Builder, zygote: Zygote | None = None
+        self,
+        device: torch.device,
+        builder: Builder,
+        zygote: Zygote | None = None,
+        waits: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`zygote`: one for this device that was started ahead, the judge's own from now on."""
+        """`zygote`: one for this device that was started ahead, the judge's own from now on.
+        `waits` is told who holds the device before the judge waits for another command."""
         self.device = device
+        self._waits = waits
         self._builder = builder
         self._zygote = zygote
         self._limits: WorkerLimits | None = None
@@ -89,7 +95,7 @@ class Judge:
         begin = time.monotonic()
         builds = BuildAllowance(self._builder, request.settings.build_timeout_s)
         rejection: Rejection | None = None
-        with self.holding(request.settings.device):
+        with self.holding(request.settings.device) as waiting_s:
             context = self.context_for(request)
             run = EvaluationRun(request.candidate, builds, context)
             shortage: Exception | None = None
@@ -124,7 +130,8 @@ class Judge:
             return self.evaluate(request)
         seconds = Seconds(
             build=builds.seconds,
-            judge=time.monotonic() - begin - builds.seconds,
+            judge=time.monotonic() - begin - builds.seconds - waiting_s,
+            waiting=waiting_s,
             timing=run.timing_seconds,
             narrowing=run.narrowing_seconds,
             device=run.device_seconds,
@@ -157,13 +164,20 @@ class Judge:
         )
 
     @contextmanager
-    def holding(self, device: str) -> Iterator[None]:
-        """Hold a device alone. After the block a warm worker is made for the next candidate, and
-        the judge does nothing there once the device is given back."""
+    def holding(self, device: str) -> Iterator[float]:
+        """Hold a device alone; the seconds that it was another command's. After the block a warm
+        worker is made for the next candidate, and the judge does nothing there once the device is
+        given back."""
+        began: list[float] = []
+
+        def waits(holder: str) -> None:
+            began.append(time.monotonic())
+            self._waits(holder)
+
         with ExitStack() as held:
-            held.enter_context(device_lock(device))
+            held.enter_context(device_lock(device, waits))
             try:
-                yield
+                yield time.monotonic() - began[0] if began else 0.0
             finally:
                 if self._zygote is not None and self._limits is not None:
                     self._zygote.pool.prepare(self._limits, then=held.pop_all().close)

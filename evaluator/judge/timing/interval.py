@@ -77,18 +77,14 @@ def over_workers(
     It is never narrower than that of the median of all values. `confidence`: 0.95 or 0.995.
     `differ`: the share by which it is made wider at both ends.
     """
-    alone = _over_workers(values, confidence)
-    return Interval(alone.value, alone.low / (1 + differ), alone.high * (1 + differ))
-
-
-def _over_workers(values: Sequence[Sequence[float]], confidence: float) -> Interval:
     if len(values) == 1:
-        return median_interval(values[0], confidence)
+        alone = median_interval(values[0], confidence)
+        return Interval(alone.value, alone.low / (1 + differ), alone.high * (1 + differ))
     logs = [math.log(median(each)) for each in values]
     pooled = median_interval([value for each in values for value in each], confidence)
     half = _T[confidence][len(logs) - 2] * stdev(logs) / math.sqrt(len(logs))
     within = math.log(pooled.high / pooled.low) / 2 if pooled.low > 0 else math.inf
-    half = max(half, within)
+    half = max(half, within) + math.log1p(differ)
     middle = fmean(logs)
     return Interval(math.exp(middle), math.exp(middle - half), _exp(middle + half))
 

@@ -55,12 +55,15 @@ def timing_of(
     for name in first.baselines:
         ratios = workers.ratios(name)
         verdict, ratio = speedup_verdict(ratios, margin, differ=differ)
+        if workers.restless and verdict is not Verdict.SLOWER:
+            # A candidate can bring some of it about, and `slower` alone would be no gain.
+            verdict = Verdict.UNCLEAR
         baselines[name] = BaselineTiming(
             latency_us=over_workers(workers.baseline_us(name)).value,
             speedup=ratio.value,
             speedup_low=ratio.low,
             speedup_high=ratio.high,
-            verdict=_despite(workers.restless, verdict),
+            verdict=verdict,
             pairs=workers.pairs(name),
             flags=flags_words(name, settings),
         )
@@ -188,11 +191,3 @@ def _clock_notes(sampling: Sampling, settings: Settings) -> list[str]:
         if name not in sampling.held:
             notes.append(f"{name} {waits}: beside it both are timed as they are called")
     return notes
-
-
-def _despite(restless: bool, verdict: Verdict) -> Verdict:
-    """What may be said where many blocks were disturbed.
-
-    A candidate can bring some of it about, and `slower` is the one verdict that would be no gain.
-    """
-    return verdict if not restless or verdict is Verdict.SLOWER else Verdict.UNCLEAR

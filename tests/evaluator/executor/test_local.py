@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -49,6 +52,33 @@ def test_what_a_check_sets_up_serves_the_first_candidate(tmp_path: Path) -> None
         asked = EvaluationRequest(**dict(problem), candidate=candidate)
         assert early.evaluate(asked).status is Status.CORRECT
     assert diary.read_text() == imports, "the judge has not imported the file again"
+
+
+HOLDS = """
+from evaluator.hardware.device_lock import device_lock
+with device_lock("cpu"):
+    print("held", flush=True)
+    input()
+"""
+
+
+def test_waiting_for_a_device_is_shown_at_once_and_booked_apart(
+    executor: LocalExecutor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command, pipe, told = [sys.executable, "-c", HOLDS], subprocess.PIPE, ""
+    with (
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as other,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        assert other.stdout is not None and other.stdout.readline() == "held\n"
+        judged = pool.submit(executor.evaluate, request("raise ValueError"))
+        while not told and not judged.done():
+            told = capsys.readouterr().err
+            time.sleep(0.05)
+        assert told == f"waiting for cpu, held by PID {other.pid}, -c\n"
+        time.sleep(0.5)
+        print(file=other.stdin, flush=True)
+        assert judged.result().seconds.waiting >= 0.5
 
 
 def test_one_that_is_closed_while_its_judge_starts_leaves_nothing(
