@@ -100,8 +100,8 @@ class Pattern(StrEnum):
     PRECISION = (
         "precision",
         "It is nearly right: all errors are small, and larger than this task's precision allows.",
-        "Look for lower precision on the way (fp16, bf16, TF32, fast maths, an unstable sum), and "
-        "for a small difference in the formula: an epsilon, n against n - 1, an approximation.",
+        "Look for lower precision on the way (fp16, bf16, TF32), an approximation of a function "
+        "(fast maths), and sums in lower precision or in an unstable order.",
     )
     INPUT_COPY = (
         "input_copy",
@@ -126,6 +126,11 @@ class Pattern(StrEnum):
         "It is judged in train mode, as the reference is made: batch norms use the batch's "
         "statistics, and dropout drops.",
     )
+    PARAMETERS = (
+        "parameters",
+        "Its parameters are not the reference's, or it does not use them.",
+        "Register each with the reference's name and shape, and use all of its elements.",
+    )
     EARLIER_RESULT = (
         "earlier_result",
         "It is the result of an earlier call.",
@@ -143,6 +148,6 @@ class Pattern(StrEnum):
     )
     SCATTERED = (
         "scattered",
-        "The errors have no pattern in their places.",
-        "Check the formula on the first example below by hand.",
+        "Nothing was found that explains it.",
+        "Small errors that stay as they are when the inputs change slightly are none of rounding.",
     )

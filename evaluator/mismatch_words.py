@@ -9,6 +9,7 @@ from evaluator.evaluation import Correctness, ErrorPart, Mismatch
 # How each of the judge's details is reported; those of one tuple go together or not at all.
 _DETAILS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("counterfactual",), "{}"),
+    (("parameters",), "{}"),
     (("factor",), "factor {:.6g}"),
     (("offset",), "offset {:.6g}"),
     (("constant",), "the value {:.6g}"),
@@ -30,7 +31,6 @@ _DETAILS: tuple[tuple[tuple[str, ...], str], ...] = (
         "modulo {}, the flat index of a wrong element has one of {} remainders, the first is {}",
     ),
     (("relative_rms",), "relative error {:.2g} on average"),
-    (("looks_like",), "about what {} gives"),
     (("first_wrong_flat",), "first wrong element: flat index {}"),
 )
 

@@ -59,7 +59,7 @@ _LIMITS = {
     Kind.READY: 512,
     Kind.BUILD: 32 * 2**20,
     Kind.IMPORTED: 0,
-    Kind.CONSTRUCTED: 5,
+    Kind.CONSTRUCTED: 5 + 512,
     Kind.PREPARED: 0,
     Kind.RETURNED: 32768,
     Kind.DONE: 32768,

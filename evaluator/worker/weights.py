@@ -29,6 +29,8 @@ class Loaded:
     fit: Fit
     changed: bool = False
     """The constructor changed weights after they were registered."""
+    unlike: str = ""
+    """How the shapes of an `unmatched` one differ."""
 
 
 def with_weights(
@@ -54,7 +56,8 @@ def with_weights(
         if filled:
             # What it derived from weights of some names does not go with how all are copied.
             module = build()
-        return Loaded(module, _load_in_order(module, weights))
+        fit = _load_in_order(module, weights)
+        return Loaded(module, fit, unlike=_unlike(own, weights) if fit == "unmatched" else "")
     changed = {name for name in filled if not _same(own[name], weights[name])}
     derived: set[str] = set()
     if changed:
@@ -86,6 +89,18 @@ def _load_in_order(module: torch.nn.Module, weights: dict[str, Tensor]) -> Fit:
         for target, tensor in zip(own.values(), weights.values(), strict=True):
             target.copy_(tensor)
     return "ordered"
+
+
+def _unlike(own: dict[str, Tensor], weights: dict[str, Tensor]) -> str:
+    shapes = {tensor.shape for tensor in own.values()}
+    in_order = dict(zip(weights, own.values(), strict=False)) if len(own) == len(weights) else {}
+    for name, tensor in weights.items():
+        if tensor.shape not in shapes:
+            wanted, mine = list(tensor.shape), own.get(name, in_order.get(name))
+            if mine is None:
+                return f"it has no `{name}` of shape {wanted}, as the reference has"
+            return f"its `{name}` has shape {list(mine.shape)}, the reference's {wanted}"
+    return ""
 
 
 def _derived(

@@ -171,7 +171,8 @@ class Worker:
         self.module = module
         self.channel.send(
             Kind.CONSTRUCTED,
-            bytes([FITS.index(loaded.fit), loaded.changed, *astuple(BackendFlags.current())]),
+            bytes([FITS.index(loaded.fit), loaded.changed, *astuple(BackendFlags.current())])
+            + loaded.unlike.encode("ascii", "replace")[:512],
         )
 
     def _new_module(

@@ -21,6 +21,7 @@ from evaluator.judge.problem.reference import Reference
 from evaluator.settings import Precision
 
 _NUDGES = 8
+_LAST_PLACE = torch.finfo(torch.float32).eps
 _PIECE = 2**24
 """Elements that are looked at together: copies of a whole output might not fit."""
 MULTIPLE = {Precision.FP32: 10.0, Precision.TF32: 2.0}
@@ -48,7 +49,7 @@ def nudged_outputs(
     generator = torch.Generator(device=reference.device).manual_seed(seed)
     worst: list[Tensor] = []
     for _ in range(_NUDGES):
-        outputs = reference.expected([_nudged(value, generator) for value in values])
+        outputs = reference.expected([nudged(value, generator) for value in values])
         pairs = zip(outputs, exact, strict=True)
         if all(_is_near(output, right, precision) for output, right in pairs):
             worst = list(map(_further_off, outputs, worst, exact)) if worst else outputs
@@ -67,19 +68,20 @@ def _further_off(one: Tensor, other: Tensor, exact: Tensor) -> Tensor:
     return further
 
 
-def _nudged(value: Any, generator: torch.Generator) -> Any:
+def nudged(value: Any, generator: torch.Generator, most: float = _LAST_PLACE) -> Any:
+    """Its fp32 numbers are off by this part of themselves, up or down, or as they are."""
     if isinstance(value, dict):
-        return {key: _nudged(each, generator) for key, each in value.items()}
+        return {key: nudged(each, generator, most) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(_nudged(each, generator) for each in value)
+        return type(value)(nudged(each, generator, most) for each in value)
     if not isinstance(value, Tensor) or value.dtype is not torch.float32:
         return value
-    nudged = torch.empty_like(value, memory_format=torch.contiguous_format)
-    pieces = zip(nudged.view(-1).split(_PIECE), value.reshape(-1).split(_PIECE), strict=True)
+    made = torch.empty_like(value, memory_format=torch.contiguous_format)
+    pieces = zip(made.view(-1).split(_PIECE), value.reshape(-1).split(_PIECE), strict=True)
     for target, piece in pieces:
         steps = torch.randint(-1, 2, piece.shape, generator=generator, device=value.device)
-        torch.mul(piece, 1.0 + steps * torch.finfo(value.dtype).eps, out=target)
-    return nudged
+        torch.mul(piece, 1.0 + steps * most, out=target)
+    return made
 
 
 def _is_near(output: Tensor, exact: Tensor, precision: Precision) -> bool:

@@ -71,19 +71,16 @@ def describe(
     """Say what is wrong with an output that was refused.
 
     Args:
-        output: which of the outputs.
-        actual: the candidate's, any shape and dtype.
         expected: the same shape; fp64 for floating outputs where it exists; any device.
         wrong: bool, same shape: the wrong elements, where they are known.
         allowance: how far elements may be off otherwise. Where the refusal rests on
             an average and no element exceeds it, it is narrowed until some do.
-        inputs: the call's input tensors, flattened list.
         poison: what the slot was filled with: bytes that repeat (1, 2, 4 or 8 of them), or the
             same as a little-endian int (4 bytes, or 8 if it needs them).
     """
     if wrong is None:
         wrong = _wrong(actual, expected, allowance)
-    found = _sample(actual, expected, wrong)
+    found = _sample(actual, expected, wrong, allowance)
     pattern = (
         poison.to_bytes(4 if poison < 2**32 else 8, "little") if isinstance(poison, int) else poison
     )
@@ -113,16 +110,11 @@ def add_race(mismatch: Mismatch) -> Mismatch:
 
 def add_counterfactual(mismatch: Mismatch, code: Pattern, words: str) -> Mismatch:
     """The same, with the change of the reference that explains it: it comes first."""
-    # These follow from the cause, and would point elsewhere.
-    followers = (
-        code,
-        Pattern.SCATTERED,
-        Pattern.PRECISION,
-        Pattern.SHIFTED,
-    )
+    # These follow from the cause, and would point elsewhere. Of rounding, all follow.
+    followers = {code, Pattern.SCATTERED, Pattern.PRECISION, Pattern.SHIFTED}
+    followers |= set(mismatch.patterns) if code is Pattern.PRECISION else set()
     rest = tuple(p for p in mismatch.patterns if p not in followers)
-    rounding = ("relative_rms", "looks_like")
-    details = {name: v for name, v in mismatch.details.items() if name not in rounding}
+    details = {name: v for name, v in mismatch.details.items() if name != "relative_rms"}
     details["counterfactual"] = words
     return mismatch.model_copy(update={"patterns": (code, *rest), "details": details})
 
@@ -150,7 +142,7 @@ def _wrong(actual: Tensor, expected: Tensor, allowance: Allowance | None) -> Ten
     return flat.reshape(actual.shape)
 
 
-def _sample(actual: Tensor, expected: Tensor, wrong: Tensor) -> Wrong:
+def _sample(actual: Tensor, expected: Tensor, wrong: Tensor, allowance: Allowance | None) -> Wrong:
     k, r, mask = actual.reshape(-1), expected.reshape(-1), wrong.reshape(-1)
     # Piece by piece: PyTorch adds up bools as eight bytes each.
     count: int = sum(int(piece.sum()) for piece in mask.split(CHUNK))
@@ -184,11 +176,13 @@ def _sample(actual: Tensor, expected: Tensor, wrong: Tensor) -> Wrong:
     shown = torch.cat(first).tolist() if first else []
     shown += [at for _, at in worst[: 2 * EXAMPLES] if at not in shown]
     shown = shown[: 2 * EXAMPLES]
+    right = r[flat.to(r.device)].to(k.device).double()
     return Wrong(
         count=count,
         flat=flat.cpu(),
         actual=k[flat].double().cpu(),
-        expected=r[flat.to(r.device)].double().cpu(),
+        expected=right.cpu(),
+        allowed=None if allowance is None else allowance.limit(flat, right).cpu(),
         max_abs_error=max_abs,
         max_rel_error=max_rel,
         shown=tuple((at, float(r[at]), float(k[at])) for at in shown),

@@ -16,6 +16,8 @@ _MOSTLY = 0.4
 """Share of the elements from which on an output is wrong as a whole."""
 _LARGEST_ROUNDING = 0.02
 """RMSE relative to the outputs' rms: bf16 leaves less, also after long sums."""
+_NEARLY = 1000.0
+"""How many times what is allowed an element may be off that is nearly right."""
 
 
 def recognise(
@@ -23,12 +25,7 @@ def recognise(
 ) -> tuple[tuple[Pattern, ...], Detail]:
     """Pattern codes, likeliest first, and what they rest on.
 
-    Args:
-        found: the sample of the wrong elements.
-        actual: the whole output.
-        wrong: bool, same shape.
-        inputs: the call's inputs.
-        poison: bytes that repeat through the slot before the call; None: not known.
+    poison: bytes that repeat through the slot before the call; None: not known.
     """
     codes: list[Pattern] = []
     details: Detail = {}
@@ -64,8 +61,10 @@ def recognise(
             note(code, look())
     for code, where in located:
         note(code, where)
-    if not codes:
-        note(Pattern.PRECISION, _precision(found, actual))
+    error = (found.actual - found.expected).abs()
+    is_near = found.allowed is not None and bool((error <= _NEARLY * found.allowed).all())
+    if is_near or not codes:
+        note(Pattern.PRECISION, _precision(found, actual, is_near))
     return tuple(codes or [Pattern.SCATTERED]), details
 
 
@@ -211,25 +210,17 @@ def _row_factor(found: Wrong, actual: Tensor) -> Detail | None:
     return {"least_row_factor": min(factors), "greatest_row_factor": max(factors)}
 
 
-def _precision(found: Wrong, actual: Tensor) -> Detail | None:
-    if not actual.is_floating_point() or found.count < max(4, 0.2 * actual.numel()):
+def _precision(found: Wrong, actual: Tensor, is_near: bool) -> Detail | None:
+    many = found.count >= max(4, 0.2 * actual.numel())
+    if not actual.is_floating_point() or not (is_near or many):
         return None
     scale = float(found.expected.square().mean().sqrt())
     error = (found.actual - found.expected).abs()
     worst = float((error / found.expected.abs().clamp(min=0.25 * scale)).max()) if scale else 1.0
-    if not worst <= 0.5:
+    relative = float(error.square().mean().sqrt()) / (scale or 1.0)
+    if not worst <= 0.5 or (relative > _LARGEST_ROUNDING and not is_near):
         return None
-    relative = float(error.square().mean().sqrt()) / scale
-    if relative > _LARGEST_ROUNDING:
-        return None
-    detail: Detail = {"relative_rms": relative}
-    if actual.dtype is torch.float32:
-        bits = found.actual.float().view(torch.int32)
-        if bool((bits & 0xFFFF == 0).all()):
-            detail["looks_like"] = "bf16"
-        elif bool((bits & 0x1FFF == 0).all()):
-            detail["looks_like"] = "fp16 or tf32"
-    return detail
+    return {"relative_rms": relative}
 
 
 def _tolerated(dtype: torch.dtype) -> float:

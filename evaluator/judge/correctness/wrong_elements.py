@@ -19,6 +19,8 @@ class Wrong:
     """int64, positions in row-major order, ascending."""
     actual: Tensor
     expected: Tensor
+    allowed: Tensor | None
+    """How far each may be off, where a rule says it."""
     max_abs_error: float
     """Over the elements where both are finite, like `max_rel_error`."""
     max_rel_error: float

@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from evaluator.judge.explaining.reference_modes import Mode, eval_modes, precision_modes
+from evaluator.judge.explaining.reference_modes import FAST_MATHS, Mode, eval_modes, precision_modes
 from evaluator.judge.problem.reference import Reference, buffers_kept, flatten
 from evaluator.mismatch_pattern import Pattern
 
@@ -27,19 +26,18 @@ _CLOSER = 20.0
 """How many times closer an output must be to what eval() gives than to the right one."""
 _FEWEST_TO_CORRELATE = 64
 """With fewer elements, one of many precisions fits by luck."""
-_ALIKE = 0.7
-"""Correlation of errors from which on they are those of a lower precision."""
-_AS_ALIKE = 0.02
-"""Two precisions whose correlations differ by less can't be distinguished."""
+_ALIKE = 0.5
+"""Share of the squared error from which on it is that of a lower precision."""
+_AS_ALIKE = 0.04
+"""Two precisions whose shares differ by less can't be distinguished."""
 _ALIKE_SIZE = 2.0
 """How many times larger or smaller such errors may be."""
 
 
-@dataclass(frozen=True)
-class Counterfactual:
+class Counterfactual(NamedTuple):
     code: Pattern
     words: str
-    """`the arithmetic is in bf16 (correlation of errors 0.98)`."""
+    """`computing with bf16 explains 96% of the error`."""
 
 
 def find_counterfactual(
@@ -48,14 +46,7 @@ def find_counterfactual(
     actual: Tensor,
     output: int,
 ) -> Counterfactual | None:
-    """The first way found in which the reference gives `actual`; None where there is none.
-
-    Args:
-        reference: in the state in which the candidate was judged.
-        arguments: of the call.
-        actual: the candidate's sealed output.
-        output: which of the reference's outputs it is.
-    """
+    """The first way found in which the reference gives `actual`; None where there is none."""
     if not _varies(actual):
         return None
 
@@ -115,7 +106,7 @@ def _in_eval(
 def _less_precise(
     actual: Tensor, right: Tensor, modes: Iterator[Mode], end: float
 ) -> Counterfactual | None:
-    if not right.dtype == actual.dtype == torch.float32 or right.numel() < _FEWEST_TO_CORRELATE:
+    if not right.dtype == actual.dtype == torch.float32:
         return None
     errors = (actual.double() - right.double()).flatten()
     size = _rms(errors)
@@ -126,17 +117,30 @@ def _less_precise(
         theirs = (result.double() - right.double()).flatten()
         if not _rms(theirs) or not bool(torch.isfinite(theirs).all()):
             continue
-        correlation = float(errors @ theirs) / (float(errors.norm()) * float(theirs.norm()))
-        if correlation >= _ALIKE and 1 / _ALIKE_SIZE <= size / _rms(theirs) <= _ALIKE_SIZE:
-            alike.append((correlation, names))
+        ratio, share = _rms(theirs) / size, 0.0
+        if names == FAST_MATHS:
+            # Their sign and their place say nothing: these depend on how a function is computed.
+            share = min(1.0, ratio)
+        elif right.numel() >= _FEWEST_TO_CORRELATE and 1 / _ALIKE_SIZE <= ratio <= _ALIKE_SIZE:
+            own, theirs = _of_random_sign(errors, right), _of_random_sign(theirs, right)
+            share = max(0.0, float(torch.cosine_similarity(own, theirs, 0))) ** 2
+        if share >= _ALIKE:
+            alike.append((share, names))
     if not alike:
         return None
     alike.sort(reverse=True)
     most = alike[0][0]
-    best = [each for correlation, each in alike if correlation > most - _AS_ALIKE]
+    best = [each for share, each in alike if share > most - _AS_ALIKE]
     precisions = dict.fromkeys(name for each in best for name in each.split(" or "))
-    words = f"the arithmetic is in {' or '.join(precisions)} (correlation of errors {most:.2f})"
+    words = f"computing with {' or '.join(precisions)} explains {most:.0%} of the error"
     return Counterfactual(Pattern.PRECISION, words)
+
+
+def _of_random_sign(errors: Tensor, right: Tensor) -> Tensor:
+    """Without what is constant or a multiple of the right values: that is alike for all causes."""
+    own = right.double().flatten()
+    own, errors = own - own.mean(), errors - errors.mean()
+    return errors - own * (float(errors @ own) / (float(own @ own) or 1.0))
 
 
 def _rms(tensor: Tensor) -> float:

@@ -16,6 +16,7 @@ from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Mismatch, Status
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.correctness.comparison import compare
+from evaluator.judge.correctness.conditioning import nudged
 from evaluator.judge.correctness.mismatch import add_counterfactual, add_race
 from evaluator.judge.explaining.counterfactual import find_counterfactual
 from evaluator.judge.explaining.reference_modes import depends_on_mode, in_eval
@@ -34,6 +35,8 @@ _NEAR = 0.01
 _MOST_OF_THE_WRONG = 0.5
 _HUGE = 1e9
 """No race makes numbers so large, relative to what they should be."""
+_NUDGE = 2.0**-7
+"""Far more than the spacing of fp16 or TF32, and that of bf16."""
 _TRIES = 2
 """Calls at each address, all with the same result: one may be right by luck."""
 
@@ -60,6 +63,15 @@ class Explanation:
     word: int | None = None
 
     def of(self, mismatch: Mismatch) -> Mismatch:
+        explained = self._explained(mismatch)
+        if not self.runner.unlike:
+            return explained
+        codes = explained.patterns
+        codes = (Pattern.PARAMETERS,) if codes == (Pattern.SCATTERED,) else codes
+        details = {**explained.details, "parameters": self.runner.unlike}
+        return explained.model_copy(update={"patterns": codes, "details": details})
+
+    def _explained(self, mismatch: Mismatch) -> Mismatch:
         if self.context.sequence is not None:
             # One more call would be one more step, with another result.
             found = self._tried(self._without_state, mismatch.output)
@@ -73,7 +85,15 @@ class Explanation:
             if found is not None:
                 return add_counterfactual(mismatch, *found)
         if not races:
-            return mismatch
+            is_near = Pattern.PRECISION in mismatch.patterns
+            share = self._tried(self._rounding_share, mismatch.output) if is_near else None
+            if share is None:
+                return mismatch
+            words = f"with inputs {_NUDGE:.1%} off at most, {share:.0%} of its error is another"
+            others = [p for p in mismatch.patterns if p is not Pattern.PRECISION]
+            is_rounding = share >= _MOST_OF_THE_WRONG
+            code = Pattern.PRECISION if is_rounding else (*others, Pattern.SCATTERED)[0]
+            return add_counterfactual(mismatch, code, words)
         scale = self._tried(self._scale, mismatch.output)
         if scale and mismatch.max_abs_error > _HUGE * scale:
             words = (
@@ -82,6 +102,21 @@ class Explanation:
             )
             return add_counterfactual(mismatch, Pattern.UNWRITTEN, words)
         return add_race(mismatch)
+
+    def _rounding_share(self, output: int) -> float | None:
+        work = self.context.work
+        if self.context.facts.is_random or work.asserts_values or work.reads_values:
+            return None
+        generator = torch.Generator(self.context.device)
+        values = nudged(self.context.draws.values_of(self.draw), generator, _NUDGE)
+        draw = self.context.draws.instead(self.draw, values)
+        pairs = ((self.actual, self.draw), (self._outputs(draw), draw))
+        one, other = (
+            (actual[output].double() - self.context.expected(each)[output]).flatten()
+            for actual, each in pairs
+        )
+        alike = float(2 * (one @ other) / (one @ one + other @ other))
+        return 1 - max(0.0, alike) if alike == alike else None
 
     def _tried(self, look: Callable[[int], _T | None], output: int) -> _T | None:
         """What a look finds; None where it fails, too."""

@@ -5,6 +5,7 @@ Most wrong kernels that other systems write are right in one of these ways.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ Run = Callable[[Callable[..., Any], list[Any]], Tensor]
 Rounding = Callable[[Tensor], Tensor]
 _PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "convolution", "mv", "dot")
 IN_EVAL = "all of it is in eval(): batch norms use their running statistics, nothing is dropped"
+FAST_MATHS = "functions as fast maths has them"
 _TF32_DROPS = 13
 """Bits of an fp32 mantissa that TF32 leaves out."""
 
@@ -60,7 +62,7 @@ def depends_on_mode(model: torch.nn.Module) -> bool:
 def precision_modes(
     model: torch.nn.Module, arguments: list[Any], run: Run, device: torch.device
 ) -> Iterator[Mode]:
-    """fp32 models in lower precision: weights, products or all results are rounded.
+    """fp32 models in lower precision: weights, products or all results are rounded, or off.
 
     The arithmetic stays in fp32, so that no operator takes far longer, or asserts more.
     """
@@ -99,6 +101,9 @@ def precision_modes(
         # The second is what autocast does.
         for how in (weights, partial(products, results=True), whole):
             yield Mode(name, partial(how, rounded))
+    for seed in range(4):
+        off = _Rounded(partial(_off, random.Random(seed)), results=True, everywhere=True)
+        yield Mode(FAST_MATHS, partial(within, off))
 
 
 @contextmanager
@@ -117,6 +122,10 @@ def in_eval(modules: Sequence[torch.nn.Module]) -> Iterator[None]:
 def _in_eval(modules: Sequence[torch.nn.Module], call: Callable[[], Tensor]) -> Tensor:
     with in_eval(modules):
         return call()
+
+
+def _off(signs: random.Random, tensor: Tensor) -> Tensor:
+    return tensor * (1 + signs.choice((-1, 1)) * 2.0**-21)
 
 
 def _to_fp16(tensor: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -134,6 +134,9 @@ class Draws:
             return self._draw(fresh_seed(), moves=False)
         finally:
             self._start = before
+
+    def instead(self, draw: Draw, values: list[Any]) -> Draw:
+        return replace(draw, order=self._lay(values, draw.start, MARGINS[0]), kept=values)
 
     def _draw(self, seed: int, *, moves: bool = True, at_end: int | None = None) -> Draw:
         if moves and self._moves and secrets.randbelow(2):

@@ -86,6 +86,7 @@ class ModuleRunner:
         self.fit: Fit = "none"
         self.changed_weights = False
         """Whether the constructor changed weights after they were registered."""
+        self.unlike = ""  # `Loaded.unlike`, by its own word
         self.flags = BackendFlags()
         """Those of its process once the module is constructed, by its own word."""
         self.steps: tuple[Step, ...] = ()
@@ -199,10 +200,13 @@ class ModuleRunner:
     def constructed(self, timeout_s: float) -> Fit:
         """Wait until the module is there; how its weights fitted. Raises `Rejection`."""
         message = self._receive("construct", timeout_s, Kind.CONSTRUCTED)
-        if len(message.payload) != 5 or message.payload[0] >= len(FITS):
+        payload = message.payload[:5]
+        if len(payload) != 5 or payload[0] >= len(FITS):
             raise protocol_broken("an unknown fit of weights")
-        self.fit, self.changed_weights = FITS[message.payload[0]], bool(message.payload[1])
-        self.flags = BackendFlags(*map(bool, message.payload[2:]))
+        self.fit, self.changed_weights = FITS[payload[0]], bool(payload[1])
+        self.flags = BackendFlags(*map(bool, payload[2:]))
+        unlike = message.payload[5:].decode("ascii", "replace")
+        self.unlike = "".join(filter(str.isprintable, unlike)) or self.unlike
         self._hold()
         return self.fit
 

@@ -14,7 +14,7 @@ from evaluator.judge.explaining import counterfactual
 from evaluator.judge.explaining.counterfactual import Counterfactual, find_counterfactual
 from evaluator.judge.explaining.reference_modes import to_tf32
 from evaluator.judge.problem.reference import Reference
-from evaluator.judge.problem.variation import fresh_seed
+from evaluator.judge.problem.variation import Kind, fresh_seed
 from evaluator.settings import Precision
 from tests.task import task
 
@@ -31,6 +31,7 @@ SOURCE = task(
 )
 CHAIN = "return self.second(torch.relu(self.linear(self.first(x)))) * y"
 SOFTMAX = "return torch.softmax(self.linear(x), 1) * y"
+DIVERGENCE = "return F.kl_div(F.log_softmax(y, 1), torch.softmax(x, 1), reduction='batchmean')"
 
 
 @pytest.fixture(autouse=True)
@@ -75,6 +76,11 @@ def weights_in_fp16(reference: Reference, values: list[Any]) -> Tensor:
     return copy.deepcopy(reference.model).half().float()(*values)
 
 
+def log2_off(reference: Reference, values: list[Any]) -> Tensor:
+    t, p = (torch.softmax(value, 1) for value in values)
+    return (t * (torch.log(t) * (1 + 2**-22) - torch.log(p))).sum() / len(t)
+
+
 @pytest.mark.parametrize(
     ("body", "wrong", "code", "words"),
     [
@@ -83,6 +89,7 @@ def weights_in_fp16(reference: Reference, values: list[Any]) -> Tensor:
         (CHAIN, under_autocast, "precision", "bf16"),
         (SOFTMAX, whole_in_fp16, "precision", "fp16"),
         (CHAIN, weights_in_fp16, "precision", "fp16"),
+        (DIVERGENCE, log2_off, "precision", "fast maths has them explains"),
     ],
 )
 def test_the_mistake_is_named(
@@ -121,6 +128,15 @@ def test_nothing_is_made_up():
         torch.zeros_like(right),
     ):
         assert looked_for(reference, values, other) is None
+
+
+def test_a_constant_factor_is_no_lower_precision():
+    """Rounded all in one direction, positive numbers are off by nearly the same factor."""
+    reference, _ = made("return x.abs() @ y")
+    values = reference.varied_inputs(fresh_seed(Kind.BIASED))
+    right = reference.expected(values)[0]
+    for power in range(6, 13):
+        assert looked_for(reference, values, right * (1 + 2.0**-power)) is None
 
 
 def test_a_mode_that_a_module_refuses_is_passed_over():

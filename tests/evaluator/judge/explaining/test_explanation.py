@@ -254,6 +254,62 @@ def test_one_that_changes_its_shape_when_repeated_is_still_wrong(evaluate):
     assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, "wrong_values")
 
 
+NORM = task(
+    "return self.norm(x)",
+    init="self.norm = nn.LayerNorm(shape)",
+    sizes={"shape": "(8, 10, 10)"},
+    x="torch.randn(16, 8, 10, 10)",
+)
+
+
+def test_parameters_of_another_shape_are_named(evaluate):
+    by_channel = changed(
+        NORM,
+        ("nn.LayerNorm(shape)", "nn.LayerNorm(shape, elementwise_affine=False)"),
+        (
+            "\n    def forward",
+            "        self.weight = nn.Parameter(torch.ones(8, 1, 1))\n    def forward",
+        ),
+        ("self.norm(x)", "self.norm(x) * self.weight"),
+    )
+    mismatch = evaluate(by_channel, reference=NORM).correctness.mismatch
+    assert mismatch.patterns[0] == "parameters", mismatch
+    assert "`norm.weight` of shape [8, 10, 10]" in mismatch.details["parameters"]
+
+
+PRODUCT = task(
+    "return (torch.sigmoid(x @ w) * y).view(16, 8, 4096).mean(2)",
+    x="torch.randn(16, 32)",
+    w="torch.randn(32, 32768)",
+    y="torch.rand(16, 32768)",
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "codes", "words"),
+    [
+        (
+            ("x @ w", "(sum((x[:, k::8] @ w[k::8]).bfloat16() for k in range(8)).float())"),
+            ("precision",),
+            "of its error is another",
+        ),
+        (
+            (
+                "(torch.sigmoid(x @ w) * y).view(16, 8, 4096).mean(2)",
+                "torch.sigmoid(x @ w).view(16, 8, 4096).mean(2) * y.view(16, 8, 4096).mean(2)",
+            ),
+            ("scattered",),
+            "",
+        ),
+    ],
+    ids=["partial sums in bf16", "a product of means"],
+)
+def test_what_is_nearly_right_is_rounding_or_not(evaluate, change, codes, words):
+    mismatch = evaluate(changed(PRODUCT, change), reference=PRODUCT).correctness.mismatch
+    assert mismatch.patterns[0] in codes and "precision" not in mismatch.patterns[1:], mismatch
+    assert words in mismatch.details.get("counterfactual", "")
+
+
 ATTENTION = task(
     "return torch.softmax(self.q(x) @ self.k(x).mT, dim=-1) @ x",
     init="""
