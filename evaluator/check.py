@@ -177,7 +177,7 @@ def command(
             evaluation = executor.evaluate(request)
             good = evaluation.status is Status.CORRECT
             if json_:
-                print(json.dumps(evaluation.model_dump(mode="json", by_alias=True)))
+                print(json.dumps(evaluation.as_json()))
             else:
                 print(*verdict_lines(kernel, asked, evaluation), sep="\n", file=sys.stderr)
     raise typer.Exit(0 if good else 1)

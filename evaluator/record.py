@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict
 
 
@@ -15,3 +18,7 @@ class Record(BaseModel):
         # A mismatch may show a NaN, and it must read back as one.
         ser_json_inf_nan="strings",
     )
+
+    def as_json(self) -> dict[str, Any]:
+        """To be part of larger JSON. A NaN is a string in it, as `model_dump` would not make it."""
+        return dict(json.loads(self.model_dump_json(by_alias=True)))

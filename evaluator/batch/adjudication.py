@@ -168,7 +168,7 @@ class Adjudication:
         """Returns the paths."""
         page, whole = folder / PAGE, folder / WHOLE
         write_plain(page, "\n".join(self._page()) + "\n")
-        kernels = [row.model_dump(mode="json", by_alias=True) for row in self.rows]
+        kernels = [row.as_json() for row in self.rows]
         found = {"protocol": self.protocol, "precision": self.precision, "kernels": kernels}
         write_plain(whole, json.dumps(found, indent=1) + "\n")
         return [page, whole]

@@ -193,7 +193,7 @@ def _record(
     if isinstance(outcome, InfrastructureError):
         return place | {"error": f"{type(outcome).__name__}: {outcome}"}
     judged_with = {"judged_with": first.name if first else ""}
-    return place | judged_with | outcome.model_dump(mode="json", by_alias=True)
+    return place | judged_with | outcome.as_json()
 
 
 def _lines(

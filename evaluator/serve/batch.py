@@ -76,7 +76,7 @@ class Ticket:
         answer = (
             {"error": one_line(outcome)}
             if isinstance(outcome, str)
-            else {"evaluation": outcome.model_dump(mode="json", by_alias=True)}
+            else {"evaluation": outcome.as_json()}
         )
         return json.dumps({"index": self.index} | answer).encode() + b"\n"
 

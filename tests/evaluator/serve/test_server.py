@@ -27,7 +27,7 @@ pytestmark = pytest.mark.thorough
 PROBLEM = "level1_1_matmul"
 ROOM = 8
 RIGHT = module("return torch.matmul(a, b)")
-WRONG = module("return torch.matmul(a, b) * 1.5")
+WRONG = module("return torch.matmul(a, b) * torch.nan")
 BROKEN = module(
     "return lib.f(a, b)",
     head="from torch.utils.cpp_extension import load_inline\n"
@@ -99,7 +99,8 @@ def test_each_candidate_gets_its_own_verdict(answered: list[dict[str, Any]]) -> 
     assert [each["status"] for each in answered] == STATUSES
     for each in answered:
         read = Evaluation.model_validate(each)
-        assert read.model_dump(mode="json", by_alias=True) == each
+        assert json.loads(read.model_dump_json(by_alias=True)) == each
+        json.dumps(each, allow_nan=False)
 
 
 def test_the_verdicts_are_those_of_check(
@@ -115,6 +116,7 @@ def test_the_verdicts_are_those_of_check(
             assert ours[name] == theirs[name]
         assert (ours["timing"] is None) == (theirs["timing"] is None)
         assert set(ours) == set(theirs) - {"kernel", "problem", "judged_with"}
+    json.dumps(checked, allow_nan=False)
 
 
 @pytest.mark.parametrize("path", ["/evaluations", "/health", "/nothing"])
