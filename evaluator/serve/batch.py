@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Annotated
 
 from pydantic import Field, ValidationError
@@ -17,16 +19,25 @@ from evaluator.record import Record
 _MOST_NAME = 200
 """Characters of a name. A misspelt one is compared with all that there are."""
 _MOST_WORDS = 300
+_PART = re.compile(rb'"(?:\\.|[^"\\]++)*+"?|\S', re.DOTALL)
+"""Of JSON: a whole string, or a character between strings."""
 
 
 class MalformedError(Exception):
     """A client sent what is no request; its text is one line that says where and why."""
 
+    status = 400
+
+
+class OversizeError(MalformedError):
+    status = 413
+
 
 class CandidateRequest(Record):
     problem: Annotated[str, Field(max_length=_MOST_NAME)]
     """An id or alias of the suite, never a file."""
-    source: str
+    source: Annotated[str, Field(max_length=2**20)]
+    """It waits in memory."""
 
 
 class BatchRequest(Record):
@@ -35,8 +46,11 @@ class BatchRequest(Record):
     """Batches of one name share that client's turns. Empty: a client of its own."""
 
 
-def read_batch(body: bytes) -> BatchRequest:
-    """Raises `MalformedError` for what is no JSON, or has other fields or types."""
+def read_batch(body: bytes, room: int) -> BatchRequest:
+    """Raises `MalformedError` for what never fits, is no JSON, or has other fields or types."""
+    # Nine parts, and ten a candidate. Parsed, each may become a hundred times as large.
+    if any(islice(_PART.finditer(body), 9 + 10 * room, None)):
+        raise OversizeError(f"too many candidates, or parts of one: at most {room} may wait")
     try:
         return BatchRequest.model_validate_json(body)
     except ValidationError as error:

@@ -9,7 +9,7 @@ import logging
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -36,6 +36,8 @@ class RewardServer:
     """What `/health` says of the machine."""
     most_bytes: int
     """Of a body."""
+    _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """To read a large body stops all threads for a moment; others get their turns in between."""
 
     async def run(
         self, port: int, stop: asyncio.Event, limit_s: float, announce: Callable[[str], None]
@@ -44,8 +46,8 @@ class RewardServer:
         whether that was done within `limit_s`. Port 0 takes any free one; `announce` gets the
         address. Raises `UsageError` for a port that can't be used."""
         app = web.Application(client_max_size=self.most_bytes, middlewares=[self._guarded()])
-        app.router.add_post("/evaluations", self._evaluations)
-        app.router.add_get("/health", self._health)
+        app.router.add_post("/evaluations", self._evaluations, expect_handler=_not_yet)
+        app.router.add_get("/health", self._health, expect_handler=_not_yet)
         runner = web.AppRunner(
             app,
             access_log=None,
@@ -105,17 +107,11 @@ class RewardServer:
     async def _evaluations(self, request: web.Request) -> web.StreamResponse:
         try:
             asked = await self._read(request)
-            count = len(asked.candidates)
-            # First of all: to make requests of a body full of candidates takes minutes.
-            if count > self.dispatch.room:
-                return _refusal(
-                    413, f"{count} candidates never fit: at most {self.dispatch.room} may wait"
-                )
             requests = await asyncio.to_thread(self._requests, asked)
         except TimeoutError:
             return _refusal(408, f"the body did not come within {_BODY_S:g} s")
         except MalformedError as error:
-            return _refusal(400, str(error))
+            return _refusal(error.status, str(error))
         batch = Batch(asked.client)
         try:
             retry_after_s = self.dispatch.admit(batch, requests)
@@ -135,9 +131,13 @@ class RewardServer:
     async def _read(self, request: web.Request) -> BatchRequest:
         if (request.content_length or 0) > self.most_bytes:
             raise web.HTTPRequestEntityTooLarge(self.most_bytes, request.content_length or 0)
+        if request.headers.get("Expect", "").lower() == "100-continue":
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         async with asyncio.timeout(_BODY_S):
-            body = await request.read()
-        return await asyncio.to_thread(read_batch, body)
+            # A clone, or else the request would keep its body while its candidates wait.
+            body = await request.clone().read()
+        async with self._reading:
+            return await asyncio.to_thread(read_batch, body, self.dispatch.room)
 
     def _requests(self, asked: BatchRequest) -> list[EvaluationRequest]:
         """Raises `MalformedError` for a problem that the suite does not have."""
@@ -148,6 +148,10 @@ class RewardServer:
             except UsageError as error:
                 raise MalformedError(one_line(f"candidates.{index}: {error}")) from None
         return found
+
+
+async def _not_yet(request: web.Request) -> None:
+    """Who waits to be asked for a body is asked once its request may be taken."""
 
 
 def admits(token: str, authorization: str) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from evaluator.serve.__main__ import problem_finder, read_token
+from evaluator.serve.batch import MalformedError, read_batch
 from evaluator.serve.reward_server import admits
 from problems.errors import UnknownProblemError, UsageError
 from tests.evaluator.serve.server_at_hand import suite_in
@@ -40,3 +42,12 @@ def test_a_problem_is_read_once_whatever_it_is_called(tmp_path: Path) -> None:
         assert find(name) is kept
     with pytest.raises(UnknownProblemError):
         find("level1_2_matmul")
+
+
+def test_as_much_is_read_as_may_wait() -> None:
+    longest = {"problem": "x", "source": '\\"' * 2**19}
+    asked = {"client": "a", "candidates": [longest] * 3}
+    assert read_batch(json.dumps(asked, indent=1).encode(), 3)
+    longest["source"] += "#"
+    with pytest.raises(MalformedError, match=r"candidates\.0\.source"):
+        read_batch(json.dumps(asked).encode(), 3)
