@@ -48,12 +48,17 @@ def fill_free_memory(
         # glibc takes blocks that are smaller than one that was freed from memory that it keeps.
         torch.empty((2, *shape), dtype=dtype, device=device)
     others = [(torch.Size([2**power]), torch.float32) for power in _FILLED_SIZES]
-    blocks = [
+    behind = _last_filled(others, device)
+    # By themselves: the list of so many others leaves pointers where it lay.
+    return _last_filled(floating, device) or behind
+
+
+def _last_filled(layouts: list[tuple[torch.Size, torch.dtype]], device: str) -> list[torch.Tensor]:
+    return [
         torch.full(shape, FILL_VALUE, dtype=dtype, device=device)
-        for shape, dtype in [*others, *floating]
+        for shape, dtype in layouts
         for _ in range(max(_FEWEST, _FILLED_BYTES // max(512, dtype.itemsize * shape.numel())))
-    ]
-    return blocks[-1:]
+    ][-1:]
 
 
 def take(step: Step, module: torch.nn.Module, device: str, dtype: torch.dtype) -> None:

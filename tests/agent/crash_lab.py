@@ -34,6 +34,8 @@ from tests.agent.stand_in import (
 
 RANDOM_KILLS = 10
 BUDGET = 3
+SEED = 1
+"""With which the stand-in's answers differ in what becomes of them."""
 SAMPLE = {"strategy": "sample", "budget": 6, "workers": 4, "problems": ("first",)}
 HYBRID = {
     "strategy": "hybrid",
@@ -48,7 +50,7 @@ def run_job(folder: Path, listener: Listener | None = None, **settings: object) 
     """The same command, whatever happened before. `repeating`: always with the same kernel."""
     diary = Diary(folder / "diary.txt")
     repeating = settings.pop("repeating", False)
-    settings = {"budget": BUDGET, **settings}
+    settings = {"budget": BUDGET, "seed": SEED, **settings}
     run = config(folder / "run", **settings)
     with open_store(run) as store:
         drive(

@@ -192,11 +192,17 @@ class Explanation:
         if kept >= most:
             return Pattern.UNWRITTEN, f"{kept} of its values, at least, are never written"
         # What differs by chance differs once more, or is right now and then.
-        again = self._outputs(self.draw, "fill")
-        if not self._close(again, more, self.draw):
-            return None
-        if self.is_right(more, self.draw) and self._differs_when_repeated():
-            return None
+        again, before = (
+            outputs[output].to(got.device).double()
+            for outputs in (self._outputs(self.draw, "fill"), self.actual)
+        )
+        if self.is_right(more, self.draw):
+            if not bool(((again - got).abs() <= near).all()) or self._differs_when_repeated():
+                return None
+        else:
+            follows = ((again - got).abs() <= near) & ~((before - got).abs() <= near)
+            if int((follows & ((got - expected).abs() > near)).sum()) < most:
+                return None
         return Pattern.UNWRITTEN, "its results follow what lay in memory that it has not set"
 
     def _earlier_address(self, output: int) -> tuple[Pattern, str] | None:
