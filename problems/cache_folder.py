@@ -6,6 +6,8 @@ import contextlib
 import os
 from pathlib import Path
 
+from problems.plain_file import write_plain
+
 
 def cache_folder() -> Path:
     """`KERNEL_REFINERY_CACHE`, else `kernel-refinery` in the user's cache folder."""
@@ -22,6 +24,4 @@ def keep(path: Path, text: str) -> None:
     """
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(f".{os.getpid()}")
-        draft.write_text(text)
-        draft.replace(path)
+        write_plain(path, text)

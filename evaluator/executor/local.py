@@ -39,16 +39,16 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
     ) -> None:
         """`devices` are `cpu`, or `cuda:N` of one kind; `judge` and `builder` are modules that
         `Service` starts with a device and the folder of the cache. `executors`: how many share
-        this machine's cores. `say` is told for which device, held by whom, one waits."""
+        this machine's cores. `say` gets a line when a device is held by another command."""
         devices = devices or ("cpu",)
         folder = cache or cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
 
         def slot(name: str) -> DeviceSlot:
-            def told(holder: str) -> None:
+            def waits(holder: str) -> None:
                 say(f"waiting for {name}, held by {holder}")
 
-            return DeviceSlot(name, Service(judge, name, str(folder), waits=told))
+            return DeviceSlot(name, Service(judge, name, str(folder), waits=waits))
 
         self._slots = DeviceSlots([slot(name) for name in devices])
         self._on_cpu = devices[0] == "cpu"

@@ -30,7 +30,7 @@ class Service:
     def __init__(
         self, module: str, *arguments: str, waits: Callable[[str], None] = lambda _: None
     ) -> None:
-        """`waits` is told who holds the device for which it waits, while it is asked."""
+        """`waits` is called with the holder of the device for which the service waits."""
         self._module = module
         self._waits = waits
         self._arguments = arguments

@@ -322,14 +322,14 @@ class EvaluationRun:
             self.seen["timed_beyond_device_us"] = workers.hidden_us(None)
             self.seen["timed_eager_beyond_device_us"] = workers.hidden_us(BaselineName.EAGER)
         self.narrowing_seconds = sum(each.narrowing_seconds for each in samplings)
-        told = context.bounds, context.settings, context.work.operators
-        timing, notes = timing_of(samplings, *told)
+        known = context.bounds, context.settings, context.work.operators
+        timing, notes = timing_of(samplings, *known)
         if timing.launch_bound and context.device.type == "cpu":
             # Where it was measured on a busier machine, the operators seem to take longer.
             operator_us = call_cost(context, anew=True).operator_us
             cost = replace(samplings[0].cost, operator_us=operator_us)
             samplings[0] = replace(samplings[0], cost=cost)
-            timing, notes = timing_of(samplings, *told)
+            timing, notes = timing_of(samplings, *known)
         is_ours = context.device.type == "cuda" and context.rules.rejects
         if is_ours and timing.verdict is Verdict.FASTER:
             with context.memory.settled_after():

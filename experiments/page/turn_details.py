@@ -231,7 +231,7 @@ def _texts(record: TurnRecord) -> Iterator[tuple[str, str]]:
         ("Advice", advice),
         ("What became of the advice in the prompt", "\n".join(score_lines(record.advice_scores))),
         (
-            "The prompt shown of another kernel",
+            "The prompt was about another kernel",
             f"{shuffled.kernel} ({shuffled.turn or shuffled.specimen})" if shuffled else "",
         ),
         (

@@ -147,7 +147,7 @@ def timing_of(
 
 
 def undecided(timing: Timing) -> Timing:
-    """With no verdict over eager, for a reason that a note tells."""
+    """With no verdict over eager; a note gives the reason."""
     eager = timing.baselines[BaselineName.EAGER].model_copy(update={"verdict": Verdict.UNCLEAR})
     baselines = timing.baselines | {BaselineName.EAGER: eager}
     return timing.model_copy(update={"verdict": Verdict.UNCLEAR, "baselines": baselines})

@@ -1,6 +1,7 @@
 """Conjugates by a bit beside the memory; its other results lie in each other's memory order.
 
 problem: odd_memory
+also: gpu
 """
 
 import torch
