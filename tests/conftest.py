@@ -26,6 +26,12 @@ def shared_locks() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests that read all of stderr, where a command says what it waits for."""
+    monkeypatch.setenv("KERNEL_REFINERY_LOCKS", str(tmp_path))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def shared_cache(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest

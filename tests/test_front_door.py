@@ -17,6 +17,8 @@ from tests.task import as_candidate, task
 ROOT = Path(__file__).parents[1]
 OURS = ("agent", "tools", "evaluator", "problems", "experiments")
 
+pytestmark = pytest.mark.usefixtures("own_locks")
+
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:

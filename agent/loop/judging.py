@@ -32,7 +32,7 @@ class Judging:
 
 
 @contextmanager
-def open_judging(config: RunConfig, say: Callable[[str], None] = print) -> Iterator[Judging]:
+def open_judging(config: RunConfig, say: Callable[[str], None]) -> Iterator[Judging]:
     """What `config.executor` names, until the end of the block.
 
     A cluster is reached at once, and its judges' places are known; nothing is judged before the
@@ -60,8 +60,10 @@ def place_of(config: RunConfig) -> Place | None:
     `open_judging`."""
     if config.executor == "local":
         return None
-    with open_judging(config) as judging:
-        return judging.place
+    from evaluator.executor.ray import RayExecutor
+
+    with RayExecutor(config.device, config.ray_address) as cluster:
+        return cluster.place
 
 
 @contextmanager

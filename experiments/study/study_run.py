@@ -87,7 +87,8 @@ def run_study(plan: Plan, folder: Path, only: Sequence[str] = ()) -> StudyResult
             stack.enter_context(study.claimed(plan))
         # The profiler starts with the judge, so a cell that needs it stands for all.
         profiled = [cell for cell in cells if _config(cell).shown_feedback.needs_profile]
-        judging = stack.enter_context(open_judging(_config([*profiled, *cells][0])))
+        view = StudyView(sum(len(cell.resolution.problems) for cell in cells))
+        judging = stack.enter_context(open_judging(_config([*profiled, *cells][0]), view.say))
         stores = {cell.name: stack.enter_context(open_store(_config(cell))) for cell in cells}
         study.remember(plan)
         clients = {
@@ -99,7 +100,6 @@ def run_study(plan: Plan, folder: Path, only: Sequence[str] = ()) -> StudyResult
             )
             for cell in cells
         }
-        view = StudyView(sum(len(cell.resolution.problems) for cell in cells))
         stack.enter_context(two_stage_interrupt(stop, view.say, at_once=lambda: None))
         return _StudyRun(plan, cells, stores, clients, judging, view, stop).go()
 

@@ -25,6 +25,8 @@ from tests.evaluator.made_evaluations import correct
 CLOSE = RIGHT.replace("torch.relu(x)", "torch.relu(x) * 1.00005")
 """Within KernelBench's tolerance, and far from what fp32 gives."""
 
+pytestmark = pytest.mark.usefixtures("own_locks")
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:

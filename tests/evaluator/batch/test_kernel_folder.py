@@ -19,6 +19,8 @@ RIGHT = as_candidate(TASK)
 WRONG = RIGHT.replace("torch.relu(x)", "torch.relu(x) * 1.5")
 BROKEN = RIGHT.replace("class ModelNew(nn.Module):", "class ModelNew(")
 
+pytestmark = pytest.mark.usefixtures("own_locks")
+
 
 def judged(kernels: Path, suite: object, *options: object) -> subprocess.CompletedProcess[str]:
     words = ("--suite", suite, "--device", "cpu", "--timing-seconds", "0.2", "--no-audit")
