@@ -17,25 +17,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import agent.record.durable
-from agent.loop.drive import drive
 from agent.record.events import Event
-from agent.record.store import open_store
-from tests.agent.stand_in import (
-    PLACE,
-    SOUND_KERNEL,
-    Diary,
-    Listener,
-    ScriptedClient,
-    StandInExecutor,
-    StandInProfiler,
-    config,
-    problem,
-)
+from tests.agent.stand_in import SOUND_KERNEL, Diary, Listener, StandInProfiler
+from tests.agent.world import World
 
 RANDOM_KILLS = 10
 BUDGET = 3
-SEED = 1
-"""With which the stand-in's answers differ in what becomes of them."""
 SAMPLE = {"strategy": "sample", "budget": 6, "workers": 4, "problems": ("first",)}
 HYBRID = {
     "strategy": "hybrid",
@@ -48,24 +35,13 @@ HYBRID = {
 
 def run_job(folder: Path, listener: Listener | None = None, **settings: object) -> None:
     """The same command, whatever happened before. `repeating`: always with the same kernel."""
-    diary = Diary(folder / "diary.txt")
-    repeating = settings.pop("repeating", False)
-    settings = {"budget": BUDGET, "seed": SEED, **settings}
-    run = config(folder / "run", **settings)
-    with open_store(run) as store:
-        drive(
-            run,
-            [problem(name) for name in run.problems],
-            client=ScriptedClient(
-                diary, delay_s=0.002, answer=(lambda _: SOUND_KERNEL) if repeating else None
-            ),
-            executor=StandInExecutor(diary, delay_s=0.002),
-            profiler=StandInProfiler(diary, delay_s=0.002),
-            store=store,
-            place=PLACE,
-            watch=listener,
-            first_wait_s=0.0,
-        )
+    world = World(folder)
+    world.listener = listener or world.listener
+    world.client.delay_s = world.executor.delay_s = 0.002
+    world.profiler = StandInProfiler(world.diary, delay_s=0.002)
+    if settings.pop("repeating", False):
+        world.client.answer = lambda _: SOUND_KERNEL
+    world.run(**{"budget": BUDGET, **settings})
 
 
 def forked(work: Callable[[], None]) -> int:

@@ -23,18 +23,16 @@ from agent.record.events import Event
 from evaluator.evaluation import (
     Backend,
     BuildReport,
-    Correctness,
     Evaluation,
     EvaluationRequest,
-    Mismatch,
     ProblemRequest,
     Seconds,
     Status,
 )
 from evaluator.executor.ray_judge import Place
 from problems.problem import Problem
-from tests.evaluator.made_evaluations import timing
-from tools.profiling.profile_report import Advice, Bottleneck, Direction, Profile, ProfilerTier
+from tests.agent.made_records import advice, correct, incorrect, profile
+from tools.profiling.profile_report import Bottleneck, Profile
 
 
 def number(text: str, below: int) -> int:
@@ -62,7 +60,7 @@ class Diary:
 
 
 class ScriptedClient:
-    """Answers with a kernel that follows from prompt and seed; every fifth answer holds none."""
+    """Answers with a kernel that follows from seed and place; every fifth answer holds none."""
 
     def __init__(
         self,
@@ -80,7 +78,8 @@ class ScriptedClient:
 
     @staticmethod
     def write_kernel(request: CompletionRequest) -> str:
-        digest = number(f"{request.seed} {request.messages[0].content}", 10**6)
+        place = f"{request.problem}.{request.sample}.{request.turn}"
+        digest = number(f"{request.seed} {place}", 10**6)
         if digest % 5 == 0:
             return f"I would rather not write one ({digest})."
         return kernel_answer(digest)
@@ -162,33 +161,19 @@ class StandInExecutor:
 
 def verdict_on(source: str) -> Evaluation:
     digest = number(source, 100)
-    took = Seconds(build=0.5, judge=1.0, device=0.25)
     if digest < 12:
-        return Evaluation(
+        found = Evaluation(
             status=Status.BUILD_ERROR,
             reason="compile_failed",
             message="it does not compile",
             build=BuildReport(ok=False, log="main.cpp:3:1: error: expected ';'"),
-            device="stand-in",
-            seconds=took,
         )
-    if digest < 25:
-        mismatch = Mismatch(output=0, kind="values", wrong=digest, total=100)
-        return Evaluation(
-            status=Status.INCORRECT,
-            reason="wrong_values",
-            message="some elements differ",
-            correctness=Correctness(calls_judged=1, calls_made=1, mismatch=mismatch),
-            device="stand-in",
-            seconds=took,
-        )
-    return Evaluation(
-        status=Status.CORRECT,
-        correctness=Correctness(calls_judged=5, calls_made=5),
-        timing=timing(speedup=0.5 + digest / 40, latency_us=100.0),
-        device="stand-in",
-        seconds=took,
-    )
+    elif digest < 25:
+        found = incorrect()
+    else:
+        found = correct(speedup=0.5 + digest / 40, latency_us=100.0)
+    took = Seconds(build=0.5, judge=1.0, device=0.25)
+    return found.model_copy(update={"device": "stand-in", "seconds": took})
 
 
 class StandInProfiler:
@@ -207,28 +192,15 @@ class StandInProfiler:
         if digest % 3 == 0:
             raise ProfilerError(f"no counters for {digest}")
         bottlenecks = list(Bottleneck)
-        found = bottlenecks[digest % len(bottlenecks)]
-        return Profile(
-            rung=ProfilerTier.CPU,
-            device="stand-in",
-            bottleneck=found,
-            headline=f"It is {found}.",
-            kernels=(),
-            figures={"dram_pct": float(digest)},
-            advice=(
-                Advice(
-                    rule="uncoalesced_loads",
-                    evidence=f"Loads are scattered ({digest}).",
-                    change="Let neighbouring threads load neighbouring words.",
-                    figure="dram_pct",
-                    direction=Direction.UP,
-                    before=float(digest),
-                    gain=0.25,
-                ),
-            ),
-            summary=f"headline {digest}\nsecond line",
-            seconds=0.125,
-        )
+        advised = advice().model_copy(update={"before": float(digest)})
+        made = {
+            "bottleneck": bottlenecks[digest % len(bottlenecks)],
+            "figures": {"dram_pct": float(digest)},
+            "advice": (advised,),
+            "summary": f"headline {digest}\nsecond line",
+            "seconds": 0.125,
+        }
+        return profile().model_copy(update=made)
 
 
 class Listener:
@@ -244,18 +216,8 @@ class Listener:
             self.at(len(self.events) - 1, event)
 
 
-PLACE = Place(
-    device_name="NVIDIA H200",
-    hardware=(
-        "GPU: NVIDIA H200, compute capability 9.0, 132 SMs",
-        "an SM: 228 KiB of shared memory (a block: at most 227 KiB, above 48 KiB on request),"
-        " 65536 registers, 2048 threads",
-        "memory: 141 GB, L2 50 MiB",
-        "peak: 4800 GB/s; dense TFLOP/s: fp32 67, TF32 494.7, fp16 989.4, bf16 989.4",
-    ),
-    packages={},
-)
-"""Every answer follows from the prompt, which would else describe the machine at hand."""
+PLACE = Place(device_name="NVIDIA H200", hardware=("GPU: NVIDIA H200",), packages={})
+"""Of a device whose prices and limits are known, whatever machine is at hand."""
 
 
 def problem(name: str = "first") -> Problem:

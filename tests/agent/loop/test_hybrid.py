@@ -48,7 +48,7 @@ def test_its_drafts_are_those_of_sample(tmp_path: Path) -> None:
 
 
 def test_a_refining_turn_sees_its_own_sample_and_no_other(world: World) -> None:
-    world.run(**HYBRID, problems=("first",), seed=3)
+    world.run(**HYBRID, problems=("first",))
     turns = world.turns()
     kernels = {turn.sample: turn.candidate for turn in turns[:4]}
     assert len(set(kernels.values()) - {None}) >= 3, "too few kernels to tell them apart"
