@@ -7,8 +7,10 @@ import pytest
 
 from tests.command import READERS, ROOT
 
+HEAVY = ("torch", "litellm", "langgraph", "pandas", "rich", "matplotlib", "numpy", "jinja2")
 
-@pytest.mark.parametrize("module", [*READERS, "experiments.matrix"])
+
+@pytest.mark.parametrize("module", [*READERS, "experiments.matrix", "agent.run"])
 def test_help_is_there_and_loads_nothing_heavy(module: str):
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", module, "--help"],
@@ -23,7 +25,7 @@ def test_help_is_there_and_loads_nothing_heavy(module: str):
     assert all(line.startswith("import time:") for line in lines)
     imported = {line.rpartition("|")[2].strip() for line in lines}
     assert "typer" in imported
-    assert not imported & {"numpy", "pandas", "matplotlib", "torch"}
+    assert not imported & {*HEAVY}
 
 
 def test_a_comparison_and_a_picture_need_no_torch():

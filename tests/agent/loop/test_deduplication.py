@@ -39,6 +39,7 @@ def test_calls_tokens_and_dollars_are_charged_as_ever(world: World) -> None:
     assert (spent.calls, spent.tokens) == (4, 4 * 120)
     assert spent.cost_usd == pytest.approx(0.04)
     assert spent.seconds.judge == 1.0 and spent.seconds.model == 4 * 0.5
+    assert spent.seconds.profile >= 0.125
 
 
 def test_two_in_flight_at_once_the_second_waits_for_the_first(world: World) -> None:
@@ -98,7 +99,8 @@ def test_a_profiler_that_failed_is_asked_again(world: World) -> None:
     world.client.answer = repeat
     world.run(problems=("first",), budget=16)
     failed = [turn for turn in world.turns() if turn.profile_error]
-    assert failed and not any(turn.profiled_with for turn in failed)
+    assert failed and not any(turn.profiled_with or turn.profile for turn in failed)
+    assert all(turn.evaluation.timing for turn in failed), "it costs the turn its profile alone"
     assert world.diary.count("profile").total() == len(failed) + len(
         [turn for turn in world.turns() if turn.profile and not turn.profiled_with]
     )

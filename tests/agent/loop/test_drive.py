@@ -85,13 +85,6 @@ def test_sample_is_independent_drafts(world: World) -> None:
     assert not world.seen(Profiled)
 
 
-def test_a_failing_profiler_costs_the_turn_its_p_only(world: World) -> None:
-    world.run(budget=8)
-    failed = [turn for turn in world.files.turns() if turn.profile_error]
-    assert failed and all(turn.profile is None for turn in failed)
-    assert all(turn.evaluation.timing for turn in failed)
-
-
 @pytest.mark.parametrize("strategy", ["refine", "sample", "hybrid"])
 def test_the_first_limit_reached_stops(world: World, strategy: str) -> None:
     # 120 tokens, 0.01 dollars and 0.5 + 0.5 + 1.0 seconds a turn; nothing is profiled.
@@ -101,15 +94,6 @@ def test_the_first_limit_reached_stops(world: World, strategy: str) -> None:
     drafts = {"drafts": 2} if strategy == "hybrid" else {}
     result = world.run(strategy=strategy, feedback="none", budget=9, **drafts, **limits)
     assert [(found.turns, found.stop) for found in result.problems] == [(3, Stop.SECONDS)] * 2
-
-
-def test_profiling_is_charged_as_time(world: World) -> None:
-    digests = (digest for digest in range(1000))
-    world.client.answer = lambda _: kernel_answer(next(digests))
-    result = world.run(feedback="P", problems=("first",), budget=6)
-    profiled = [turn for turn in world.files.turns() if turn.profile]
-    assert len(profiled) >= 2
-    assert result.spent.seconds.profile >= 0.125 * len(profiled)
 
 
 def test_a_larger_budget_continues_and_a_finished_run_is_shown(world: World) -> None:

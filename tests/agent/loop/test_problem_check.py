@@ -75,34 +75,13 @@ def test_only_the_problem_that_can_be_judged_is_billed(
     monkeypatch.setenv("HOSTED_VLLM_API_KEY", "x")
     server.will(answer(f"```python\n{KERNEL}```"))
     run = tmp_path / "run"
-    priced = {
-        "api_base": server.url,
-        "input_cost_per_token": 1e-6,
-        "output_cost_per_token": 1e-5,
-    }
-    code = serve(
-        app,
-        "agent.run",
-        [
-            *("--suite", str(suite), "--level", "1", "--device", "cpu", "--output", str(run)),
-            *(
-                "--model",
-                "hosted_vllm/test-model-2026",
-                "--budget",
-                "2",
-                "--confirm",
-                "0",
-                "--strategy",
-                "sample",
-            ),
-            *("--timing-seconds", "0.2", "--no-audit", "--json", "--display", "plain"),
-            *(
-                word
-                for name, value in priced.items()
-                for word in ("--model-args", f"{name}={value}")
-            ),
-        ],
+    words = (
+        f"--suite {suite} --level 1 --device cpu --output {run} --model hosted_vllm/test-model-2026"
+        " --budget 2 --confirm 0 --strategy sample --timing-seconds 0.2 --no-audit --json"
+        f" --display plain --model-args api_base={server.url}"
+        " --model-args input_cost_per_token=1e-6 --model-args output_cost_per_token=1e-5"
     )
+    code = serve(app, "agent.run", words.split())
     told = capsys.readouterr()
     assert code == 2, told.err
     *broken, good = json.loads(told.out)["problems"]

@@ -14,11 +14,12 @@ from evaluator.command.command_line import serve
 from evaluator.errors import DeviceError, ProfilerError
 from evaluator.evaluation import Evaluation, EvaluationRequest
 from evaluator.settings import BaselineName
+from tests.agent.made_records import profile
 from tests.agent.stand_in import StandInExecutor
 from tests.agent.world import World
 from tests.evaluator.made_evaluations import baseline, correct, timing
 from tools.execute import own_module
-from tools.profiling.profile_report import Bottleneck, KernelShare, Profile, ProfilerTier
+from tools.profiling.profile_report import KernelShare, Profile
 
 ONE = {"problems": ("first",), "budget": 2, "rival": "compile"}
 KERNELS = (
@@ -61,14 +62,7 @@ class RivalWorld(World):
     def profile_eager(self, request: EvaluationRequest, evaluation: Evaluation) -> Profile:
         if not self.can_profile:
             raise ProfilerError("no profiler here")
-        return Profile(
-            rung=ProfilerTier.CPU,
-            device="stand-in",
-            bottleneck=Bottleneck.LIBRARY,
-            headline="",
-            kernels=KERNELS,
-            summary="",
-        )
+        return profile().model_copy(update={"kernels": KERNELS})
 
     def rival(self) -> Rival:
         found = self.files.rival("first")

@@ -260,38 +260,32 @@ def test_a_plan_cannot_break_the_table() -> None:
     assert len(row) < LIMITS.plan_characters + 20
 
 
-def test_a_long_history_is_cut_to_its_newest_rows() -> None:
-    turns = [made(number, incorrect()) for number in range(LIMITS.history_rows + 3)]
-    lines = told(turns)["Earlier attempts"].splitlines()
-    assert lines[2].startswith("| 3 |") and lines[-1] == "(3 earlier rows left out.)"
-
-
 def test_a_fence_never_ends_inside_the_source() -> None:
     source = 'DOC = """\n```python\n````\n"""\n'
     assert fenced(source).startswith("`````python\n") and fenced(source).endswith("\n`````")
 
 
-@given(text=st.text(max_size=300), limit=st.integers(30, 100))
-def test_cut_keeps_both_ends(text: str, limit: int) -> None:
+@given(text=st.text(max_size=300), limit=st.integers(3, 100))
+def test_cut_keeps_both_ends_and_counts_the_rest(text: str, limit: int) -> None:
     shorter = cut(text, limit)
     if len(text) <= limit:
         assert shorter == text
     else:
         assert shorter.startswith(text[: limit // 2]) and shorter.endswith(text[-limit // 4 :])
         assert len(shorter) <= limit + 50
-
-
-@given(text=st.text(max_size=300), limit=st.integers(3, 100))
-def test_what_is_cut_is_counted(text: str, limit: int) -> None:
-    gap = re.findall(r"\n\[\.\.\. (\d+) characters left out \.\.\.\]\n", cut(text, limit))
+    gap = re.findall(r"\n\[\.\.\. (\d+) characters left out \.\.\.\]\n", shorter)
     assert excess(text, limit) == (int(gap[-1]) if len(text) > limit else 0)
 
 
 def test_sections_say_what_they_leave_out() -> None:
     turns = [made(number, incorrect()) for number in range(LIMITS.history_rows + 3)]
-    left_out = {section.title: section.left_out for section in all_sections(turns, "G+E")}
+    found = all_sections(turns, "G+E")
+    left_out = {section.title: section.left_out for section in found}
     rows = [f"| {number} | PLAN {number} | incorrect | - |" for number in range(3)]
     assert left_out.pop("Earlier attempts") == sum(map(len, rows))
+    (table,) = [section.text for section in found if section.title == "Earlier attempts"]
+    lines = table.splitlines()
+    assert lines[2].startswith("| 3 |") and lines[-1] == "(3 earlier rows left out.)"
     assert set(left_out.values()) == {0}
     long = profile().model_copy(update={"summary": "\n".join("line" for _ in range(99))})
     found = all_sections([made(0, correct(), profile=long.model_dump())], "P")

@@ -141,11 +141,6 @@ def test_raw_metrics_are_those_of_the_hottest_kernels_within_bounds() -> None:
     assert end == f"[... {section.left_out} characters left out ...]"
 
 
-def test_without_a_rule_that_applies_this_is_said() -> None:
-    found = told("A", turn(0, profile=profile().model_dump()))
-    assert found["What to change"].text == f"- turn: 0\n{NOTHING}"
-
-
 def test_what_was_followed_without_a_gain_is_not_advised_again() -> None:
     rule, slower = advice().rule, {"latency_after_us": 100.0}
     vain = SCORE.model_copy(update={"rule": rule, **slower}).model_dump()

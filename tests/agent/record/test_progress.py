@@ -48,13 +48,6 @@ def test_a_correct_kernel_without_a_time_is_better_than_none() -> None:
     assert best_of([untimed, slow]) == slow
 
 
-def test_one_that_cheats_is_never_the_best() -> None:
-    cheat = turn(0, correct(99.0).model_copy(update={"findings": ("below_floor: no work",)}))
-    honest = turn(1, correct(1.1))
-    assert best_of([cheat]) is None
-    assert best_of([cheat, honest]) == honest
-
-
 def test_kernels_that_are_not_correct_are_ranked_by_how_far_they_came() -> None:
     turns = [
         turn(0, Evaluation(status=Status.NO_CODE, reason="no_code"), candidate=None),
@@ -66,3 +59,5 @@ def test_kernels_that_are_not_correct_are_ranked_by_how_far_they_came() -> None:
         turn(6, correct(2.0)),
     ]
     assert [each.turn for each in sorted(turns, key=rank)] == [6, 4, 5, 1, 3, 2, 0]
+    cheat = turns[5]
+    assert best_of([cheat]) is None and best_of([cheat, turns[4]]) == turns[4]

@@ -91,13 +91,6 @@ def test_other_settings_are_refused_and_nothing_is_written(
     assert listing(tmp_path) == before
 
 
-def test_budget_and_workers_may_change(tmp_path: Path) -> None:
-    open_store(config(tmp_path / "run")).close()
-    more = config(tmp_path / "run", budget=50, workers=3, budget_usd=2.0)
-    with open_store(more) as store:
-        assert store.config() == more
-
-
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "thesis.tex").write_text("years of work")
