@@ -35,9 +35,9 @@ sleep after about 1 ms, those of Intel's OpenMP after 200 ms."""
 
 @dataclass(frozen=True)
 class Task:
-    """One thread of a worker: its process and the letter of its state (R, S, D, T, ...)."""
+    """One thread of a worker: its process group and the letter of its state (R, S, D, T, ...)."""
 
-    process: int
+    group: int
     state: str
 
 
@@ -56,11 +56,12 @@ def stands_still(pid: int, init: int | None = None) -> bool:
     """Whether a stopped worker and all that it has started stand still, within some seconds: one
     in a long system call cannot be stopped.
 
-    Its own threads must have stopped. What left its group, where no wall prevents that, must sleep.
+    All of its group must have stopped: a child that slept would wake while others are timed. What
+    left the group, where no wall prevents that, must sleep.
     """
     deadline = time.monotonic() + _STOP_TIMEOUT_S
     while any(
-        task.state in "RD" or (task.process == pid and task.state not in "TtZX")
+        task.state in "RD" or (task.group == pid and task.state not in "TtZX")
         for task in tasks(pid, init)
     ):
         if time.monotonic() > deadline:
@@ -115,13 +116,14 @@ def _threads(pid: int) -> tuple[list[Task], list[int]]:
     with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/task") as listing:
         for thread in listing:
             with contextlib.suppress(OSError):
-                found.append(Task(pid, _state(thread.path)))
+                found.append(_task(thread.path))
                 children += map(int, _read(f"{thread.path}/children").split())
     return found, children
 
 
-def _state(folder: str) -> str:
-    return _read(f"{folder}/stat").rpartition(b")")[2].decode().split()[0]
+def _task(folder: str) -> Task:
+    state, _, group, *_ = _read(f"{folder}/stat").rpartition(b")")[2].decode().split()
+    return Task(int(group), state)
 
 
 def _read(name: str) -> bytes:
@@ -149,7 +151,7 @@ def works_early(mine_us: list[float], baseline_us: list[float]) -> bool:
 
 def is_gone(pid: int) -> bool:
     try:
-        return _state(f"/proc/{pid}") in "ZX"
+        return _task(f"/proc/{pid}").state in "ZX"
     except OSError:
         return True
 

@@ -52,6 +52,15 @@ def test_a_thread_in_a_long_system_call_is_waited_for() -> None:
         assert {task.state for task in quiescence.tasks(process.pid)} == {"T"}
 
 
+def test_a_child_in_the_group_must_have_stopped(monkeypatch) -> None:
+    monkeypatch.setattr(quiescence, "_STOP_TIMEOUT_S", 0.5)
+    with _process("import os, time\nos.fork()\ntime.sleep(60)") as process:
+        time.sleep(0.1)
+        # As if another child had sent SIGCONT to its child before it stopped itself.
+        os.kill(process.pid, signal.SIGSTOP)
+        assert not quiescence.stands_still(process.pid)
+
+
 def test_what_left_the_group_must_sleep(monkeypatch) -> None:
     monkeypatch.setattr(quiescence, "_STOP_TIMEOUT_S", 0.5)
     code = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    {}\ntime.sleep(60)"
@@ -61,7 +70,7 @@ def test_what_left_the_group_must_sleep(monkeypatch) -> None:
             quiescence.hold(process.pid)
             assert quiescence.stands_still(process.pid) is stands_still
             for task in quiescence.tasks(process.pid):
-                os.kill(task.process, signal.SIGKILL)
+                os.kill(task.group, signal.SIGKILL)
 
 
 def test_a_held_process_stands_still_until_it_is_let_go() -> None:
