@@ -9,7 +9,7 @@ from evaluator.evaluation import Correctness, ErrorPart, Mismatch
 # How each of the judge's details is reported; those of one tuple go together or not at all.
 _DETAILS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("counterfactual",), "{}"),
-    (("parameters",), "{}"),
+    (("parameters",), "by its process's own word, {}"),
     (("factor",), "factor {:.6g}"),
     (("offset",), "offset {:.6g}"),
     (("constant",), "the value {:.6g}"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -38,6 +39,7 @@ _LIBRARY = 1e-2
 _NEAR, _SLACK = 1 / 3, 2.0
 """Where a call uses more than the first share of what is allowed, calls that are the same each time
 decide. Up to the second one they alone do: with secret inputs it would be luck."""
+_EXPLAINING_S = 30.0  # for the calls that explain a wrong one, together
 _EXACT_SECONDS = 0.02
 """An fp64 reference that takes no longer verifies each call; of one that takes longer, so much is
 spent on a call on average."""
@@ -144,6 +146,7 @@ class Verification:
         if self.explains and mismatch.kind == "values" and not context.reference.changes_inputs:
             # What explaining it takes is no part of the record.
             aside = self.copy()
+            outputs.runner.end_by(time.monotonic() + _EXPLAINING_S)
             explanation = Explanation(
                 context,
                 outputs.runner,

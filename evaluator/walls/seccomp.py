@@ -37,6 +37,7 @@ _NAMESPACES = (
     | CLONE_NEWPID
     | CLONE_NEWNET
 )
+_CLONE_PARENT = 0x8000  # what is made so is a child of the zygote's, where no look at a worker goes
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32_BIT = 0x40000000
 _ALLOW, _ERRNO, _KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
@@ -201,7 +202,7 @@ def filter_code(machine: str, *, stays_stopped: bool = False) -> bytes:
             _Instruction(_LOAD, _NUMBER),
         ]
     program += [
-        *_refused(numbers["clone"], _FIRST_ARGUMENT, _ANY_BIT, _NAMESPACES),
+        *_refused(numbers["clone"], _FIRST_ARGUMENT, _ANY_BIT, _NAMESPACES | _CLONE_PARENT),
         _Instruction(_EQUAL, numbers["socket"], if_false=3),
         _Instruction(_LOAD, _FIRST_ARGUMENT),
         _Instruction(_EQUAL, socket.AF_UNIX, if_true=1),

@@ -61,10 +61,7 @@ def flatten(value: Any, *, look: bool = False, trusted: bool = False) -> list[to
     if isinstance(value, torch.Tensor):
         if look and type(seen := value + 0) is torch.Tensor:
             return [seen.detach()]
-        raise TensorSubclassError(
-            f"forward returned a {type(value).__name__}, a subclass of Tensor, which may compute "
-            "when it is looked at: return a plain tensor"
-        )
+        raise TensorSubclassError(type(value).__name__)
     if isinstance(value, tuple | list):
         return [t for item in value for t in flatten(item, look=look, trusted=trusted)]
     if isinstance(value, dict):

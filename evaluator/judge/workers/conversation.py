@@ -160,9 +160,8 @@ class Conversation:
         elif failure.error == "NameError" and "defines no class" in failure.summary:
             reason = Reason.NO_MODEL_NEW
         elif failure.error == TensorSubclassError.__name__:
-            return Rejection(
-                Status.INTEGRITY, Reason.TENSOR_SUBCLASS, failure.summary.partition(": ")[2]
-            )
+            message = "forward returned a subclass of Tensor, which may work late: return a tensor"
+            return Rejection(Status.INTEGRITY, Reason.TENSOR_SUBCLASS, message)
         else:
             reason = _RAISED[failure.phase]
         return Rejection(

@@ -285,6 +285,13 @@ PRODUCT = task(
 )
 
 
+def test_a_kernel_that_is_slow_when_called_again_is_not_asked_for_long(evaluate, monkeypatch):
+    monkeypatch.setattr("evaluator.judge.verification._EXPLAINING_S", 0.5)
+    sleeps = "__import__('time').sleep(20 * hasattr(self, 'called')); self.called = 1"
+    slow = changed(PRODUCT, ("        return (", f"        {sleeps}\n        return 1.1 * ("))
+    assert evaluate(slow, reference=PRODUCT).reason == "wrong_values"
+
+
 @pytest.mark.parametrize(
     ("change", "codes", "words"),
     [
