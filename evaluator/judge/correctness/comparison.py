@@ -129,9 +129,10 @@ def compare(
         if k.numel() == 0:
             continue
         r = None if exact is None else exact[index]
-        right, wrong, allowance, excusable = reference, None, None, False
+        wrong, allowance, excusable = None, None, False
+        k, reference, right = _real(k, reference, reference if r is None else r)
         furthest: tuple[int, ...] = ()
-        if not (k.is_floating_point() or k.is_complex()):
+        if not k.is_floating_point():
             wrong = _wrong_integers(k, reference, r, None if orders_ties else inputs)
             ok = wrong is None
             excusable = not ok and tolerance is None
@@ -146,7 +147,6 @@ def compare(
             if assumed_errors is not None:
                 known = assumed_errors[index] or 0.0
                 law = replace(law, multiple=law.multiple - 1, assumed_error=known)
-            k, reference, right = _real(k, reference, reference if r is None else r)
             matrix = _as_rows(k, reference, right)
             one = _compare_floats(matrix, law, most_share)
             ok, excusable = one.ok, one.excusable
