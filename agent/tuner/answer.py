@@ -39,8 +39,7 @@ def answer(
     if request.hidden_sizes:
         return _decline("my kernels hold the sizes that I am shown, and this one must know others")
     try:
-        traced = trace(request.reference)
-        program = partition(traced.graph)
+        program = partition(trace(request.reference))
     except CannotTrace as limit:
         return _decline(f"I can't follow this module: {limit} is beyond me")
     if not program.kernels:
@@ -54,7 +53,7 @@ def answer(
 
     known = space(request.backend, program.family)
     schedule, reason = choose(request, known, temperature, seed, kernels)
-    text = write(schedule.plan(), traced.tree, program, kernels(schedule))
+    text = write(schedule.plan(), request.reference, program, kernels(schedule))
     if request.bottleneck == "library":
         reason += "; most of the time is that of PyTorch's own kernels, which I can't shorten"
     return f"{_described(program)} Schedule: {reason}.\n\n```python\n{text}```\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from agent.tuner.planning.fused import Fused
 from agent.tuner.planning.partition import Program
@@ -13,11 +12,10 @@ IMPORTS = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F"
 DROPPED = ("get_inputs", "get_init_inputs")
 
 
-def write(plan: str, tree: ast.Module, program: Program, kernels: str) -> str:
+def write(plan: str, reference: str, program: Program, kernels: str) -> str:
     """The whole file: `plan` in its first line, `kernels` the code that defines `kernels`."""
-    tree = copy.deepcopy(tree)
     before, model = [IMPORTS], ""
-    for statement in tree.body:
+    for statement in ast.parse(reference).body:
         if getattr(statement, "name", "") == "Model":
             assert isinstance(statement, ast.ClassDef)
             model = _model(statement, program)
@@ -72,7 +70,7 @@ def statements(program: Program) -> list[str]:
         owner = output.args[0] if output.kind is Kind.VIEW else output
         outputs.append(f"{name(output)}.clone()" if owner in owners else name(output))
         owners.add(owner)
-    return [*lines, f"return {program.graph.returns.format(*outputs)}"]
+    return [*lines, f"return {', '.join(outputs)}"]
 
 
 def expression(node: Node, args: list[str]) -> str:

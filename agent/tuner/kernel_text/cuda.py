@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import gcd
 
 from agent.tuner.kernel_text.maths import prelude
-from agent.tuner.kernel_text.text import CTYPES, KernelText, Target, declaration, loading
+from agent.tuner.kernel_text.text import CTYPES, KernelText, Stored, declaration, loading
 from agent.tuner.planning.fused import Fused
 from agent.tuner.planning.schedule import Schedule
 from agent.tuner.tracing.graph import Node
@@ -15,11 +15,6 @@ FAR = 2**31 - 2**26
 """Elements from which indices are 64 bits wide; the rest is room for threads past the end."""
 MOST_HELD = 256
 """Staged values a thread: no more registers exist, and what spills had better be read again."""
-FLAGS: Mapping[str, tuple[str, ...]] = {
-    "flags": ("--use_fast_math",),
-    "fast": ("-prec-div=false", "-prec-sqrt=false"),
-}
-"""What a style of maths passes to nvcc."""
 
 _HEAD = """\
 #include <torch/extension.h>
@@ -82,6 +77,9 @@ class CudaKernel(KernelText):
         "t{i} = t{i}.contiguous();\n"
         "if (reinterpret_cast<uintptr_t>(t{i}.data_ptr()) % 16 != 0) t{i} = t{i}.clone();"
     )
+    JOINED = "team_reduce<TEAM, {op}>({total})"
+    staged_at = "g{g}[k * V + j]"
+    stored_at = "y{i}.v[j]"
 
     def __init__(self, kernel: Fused, schedule: Schedule) -> None:
         super().__init__(kernel, schedule)
@@ -92,8 +90,8 @@ class CudaKernel(KernelText):
         most = self.vector * self.items
         self.pieces = 1 if kernel.reductions else -(-kernel.width // (self.threads * most))
         if kernel.reductions:
-            team = self.choice("team")
-            self.team = self.threads if team == "all" else min(int(team), self.threads)
+            team = schedule["team"]
+            self.team = self.threads if team == "all" else int(team)
         else:
             enough = -(-kernel.width // most)
             self.team = min(self.threads, 1 << (enough - 1).bit_length())
@@ -102,11 +100,8 @@ class CudaKernel(KernelText):
         """Whether the teams of all blocks have a row each."""
         self.guard = f"if (lane == 0{'' if self.whole else ' && live'}) "
         held = -(-kernel.width // (self.team * self.vector)) * self.vector * len(self.buffers)
-        self.stage = self.choice("stage")
-        if self.stage == "regs" and held > MOST_HELD:
+        if held > MOST_HELD:
             self.kept, self.buffers = {}, []
-        self.in_registers = self.stage == "regs" and bool(self.buffers)
-        self.staged_at = "g{g}[k * V + j]" if self.in_registers else "g{g}[i + j]"
 
     def text(self) -> str:
         kernel = self.kernel
@@ -115,12 +110,14 @@ class CudaKernel(KernelText):
             for i, o in enumerate(kernel.operands)
         ]
         given += [f"{CTYPES[n.dtype]}* __restrict__ o{i}" for i, n in enumerate(kernel.outputs)]
-        bounds = f"__launch_bounds__({self.threads}, {self.choice('min')})"
+        bounds = f"__launch_bounds__({self.threads}, 1)"
         self.put(f"__global__ void {bounds} {kernel.name}_kernel({', '.join(given)}) {{")
         self.put(f"constexpr int V = {self.vector}, TEAM = {self.team};")
         self.put(f"constexpr {self.index} ROW = {kernel.width};")
         self._open_row()
-        self._buffers()
+        if self.buffers:
+            self.put("constexpr int K = (ROW / V + TEAM - 1) / TEAM;")
+            self.put(*(f"float g{g}[K * V];" for g in range(len(self.buffers))))
         self.row()
         self.put("}", "", f"{declaration(kernel)} {{")
         self.take_arguments()
@@ -156,25 +153,13 @@ class CudaKernel(KernelText):
         self.put(f"const bool live = mine < {self.kernel.rows};")
         self.put(f"const {self.index} row = live ? mine : {self.kernel.rows - 1};")
 
-    def _buffers(self) -> None:
-        """Staged values lie in registers, or in shared memory where each thread left its own."""
-        staged, size = range(len(self.buffers)), self.kernel.width * self.teams
-        if self.in_registers:
-            self.put("constexpr int K = (ROW / V + TEAM - 1) / TEAM;")
-            self.put(*(f"float g{g}[K * V];" for g in staged))
-        elif staged:
-            self.put(f"__shared__ float pool[{size * len(staged)}];")
-            self.put(
-                *(f"float* g{g} = pool + {g * size} + threadIdx.x / TEAM * ROW;" for g in staged)
-            )
-
     def worth_staging(self, node: Node) -> bool:
         return self.kernel.level.get(node, 0) == 0
 
     def open_walk(
-        self, loads: Sequence[int], before: Sequence[str], reductions: Sequence[Node]
+        self, loads: Sequence[int], reductions: Sequence[Node], stored: Sequence[Stored]
     ) -> None:
-        if self.in_registers:
+        if self.buffers:
             self.put("#pragma unroll (K * V <= 128 ? K : 1)")
             self.put("for (int k = 0; k < K; ++k) {", "const int i = (lane + k * TEAM) * V;")
             self.put("if (ROW % (V * TEAM) != 0 && i >= ROW) continue;")
@@ -183,34 +168,23 @@ class CudaKernel(KernelText):
             walk = f"{self.index} i = {self.begin}; i < {self.end}; i += TEAM * V"
             self.put(f"for ({walk}) {{")
         nodes = [(i, self.kernel.operands[i].node) for i in loads]
-        self.put(*before, *(f"const auto w{i} = load<V>(p{i} + i);" for i, _ in nodes))
+        self.put(*(f"Pack<{CTYPES[n.dtype]}, V> y{i};" for i, n in stored))
+        self.put(*(f"const auto w{i} = load<V>(p{i} + i);" for i, _ in nodes))
         self.put("#pragma unroll", "for (int j = 0; j < V; ++j) {")
         self.put(*(f"const {CTYPES[n.dtype]} x{i} = w{i}.v[j];" for i, n in nodes))
 
-    def close_walk(self, after: Sequence[str]) -> None:
-        self.put("}", *after, "}")
-
-    def joined(self, node: Node) -> str:
-        return f"team_reduce<TEAM, {node.op.title()}>(c{self.number[node]})"
-
-    def target(self, position: int, node: Node) -> Target:
-        i, live = position, "" if self.whole else "if (live) "
-        return Target(
-            f"Pack<{CTYPES[node.dtype]}, V> y{i};", f"y{i}.v[j]", f"{live}store<V>(q{i} + i, y{i});"
-        )
+    def close_walk(self, stored: Sequence[Stored]) -> None:
+        live = "" if self.whole else "if (live) "
+        self.put("}", *(f"{live}store<V>(q{i} + i, y{i});" for i, _ in stored), "}")
 
 
 def load(kernels: Sequence[Fused], schedule: Schedule) -> str:
     body = "\n".join(CudaKernel(k, schedule).text() for k in kernels)
     reduce = _REDUCE if any(k.reductions for k in kernels) else ""
-    functions = prelude("cuda", schedule["maths"], body)
+    functions = prelude("cuda", body)
     declared = "\n".join(f"{declaration(k)};" for k in kernels)
     sources = {
         "cpp_sources": f"#include <torch/extension.h>\n{declared}\n",
         "cuda_sources": "\n".join(part for part in (_HEAD, functions, reduce, body) if part),
     }
-    flags = {
-        "extra_cflags": ["-O2"],
-        "extra_cuda_cflags": ["-O3", *FLAGS.get(schedule["maths"], ())],
-    }
-    return loading(kernels, sources, flags)
+    return loading(kernels, sources, {"extra_cflags": ["-O2"], "extra_cuda_cflags": ["-O3"]})

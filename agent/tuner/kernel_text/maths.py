@@ -1,11 +1,9 @@
-"""Single-precision functions for C++ and CUDA kernels, in several styles.
+"""Single-precision functions for C++ and CUDA kernels.
 
-`libm` calls the C library or CUDA's own. On a CPU, `poly` is branch-free, so loops over it
+`libm` calls the C library, `cuda` that of CUDA. `poly`, for a CPU, is branch-free, so loops over it
 vectorise, and good to about 2 units in the last place: argument reduction by powers of two and
 polynomials fitted for this file (Lawson's iteration on Chebyshev nodes, degrees chosen so that the
-fit's error is below 4e-9). `crude` keeps some 5 bits: fast, and wrong. On a GPU, `fast` uses the
-special-function unit where that costs a few units in the last place; `flags` is `libm` under
-`--use_fast_math`.
+fit's error is below 4e-9).
 """
 
 from __future__ import annotations
@@ -24,15 +22,6 @@ _LIBM = {
     "rsqrt_": "return 1.0f / sqrtf(x);",
 }
 _CUDA = {**_LIBM, "rsqrt_": "return rsqrtf(x);"}
-_FAST = {
-    **_CUDA,
-    "exp_": "return __expf(x);",
-    "log_": "return __logf(x);",
-    "sigmoid_": "return __fdividef(1.0f, 1.0f + __expf(-x));",
-    # 1 - 2 / (exp(2 |x|) + 1) loses digits near zero, hardly more than the outputs' spread allows.
-    "tanh_": "return copysignf(1.0f - __fdividef(2.0f, "
-    "__expf(2.0f * fminf(fabsf(x), 15.0f)) + 1.0f), x);",
-}
 _HELPERS = """\
 static inline float from_bits(int32_t i) { float f; std::memcpy(&f, &i, 4); return f; }
 static inline int32_t to_bits(float f) { int32_t i; std::memcpy(&i, &f, 4); return i; }
@@ -113,32 +102,20 @@ _POLY = {
 """,
     "rsqrt_": _LIBM["rsqrt_"],
 }
-_CRUDE = {
-    **_POLY,
-    # The exponent's bits from a scaled argument: up to 4 % off.
-    "exp_": """
-  const float y = x > 88.0f ? 88.0f : (x < -87.0f ? -87.0f : x);
-  return from_bits((int32_t)(y * 12102203.0f) + 1064866805);
-""",
-    "log_": "return (float)(to_bits(x) - 1064866805) * 8.26295829e-8f;",
-}
-STYLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
-    "cpp": {"libm": _LIBM, "poly": _POLY, "crude": _CRUDE},
-    "cuda": {"libm": _CUDA, "fast": _FAST, "flags": _CUDA},
-}
-"""Backend -> style -> function -> body; functions stand after those that they call."""
+STYLES: Mapping[str, Mapping[str, str]] = {"libm": _LIBM, "poly": _POLY, "cuda": _CUDA}
+"""Style -> function -> body; functions stand after those that they call."""
 
 
-def prelude(backend: str, style: str, text: str) -> str:
+def prelude(style: str, text: str) -> str:
     """Definitions of the functions that `text` calls, and of what they call."""
-    bodies = STYLES[backend][style]
+    bodies = STYLES[style]
     wanted, pending = set[str](), [text]
     while pending:
         called = set(re.findall(r"(\w+_)\(", pending.pop())) & bodies.keys()
         pending += [bodies[name] for name in called - wanted]
         wanted |= called
-    qualifiers = "static inline" if backend == "cpp" else "__device__ __forceinline__"
-    helpers = _HELPERS if style in ("poly", "crude") and wanted else ""
+    qualifiers = "__device__ __forceinline__" if style == "cuda" else "static inline"
+    helpers = _HELPERS if style == "poly" and wanted else ""
     return helpers + "".join(
         f"{qualifiers} float {name}(float x) {{ {body} }}\n"
         for name, body in bodies.items()

@@ -13,7 +13,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from agent.tuner.planning.fused import Fused
 from agent.tuner.planning.schedule import Schedule
@@ -52,12 +52,8 @@ START = {"sum": "0", "max": "-INFINITY", "min": "INFINITY"}
 """Of a running result."""
 
 
-class Target(NamedTuple):
-    """Where a full output goes: declared before a block of elements, stored after it."""
-
-    before: str
-    element: str
-    after: str
+Stored = tuple[int, Node]
+"""The position of a full output among the outputs, and its node."""
 
 
 def declaration(kernel: Fused) -> str:
@@ -91,8 +87,12 @@ class KernelText(ABC):
 
     CHECK: ClassVar[str]
     """What an operand must pass: a pattern over `i` and `n`, the number of elements."""
-    staged_at: str
-    """The address of a staged value: a pattern over its number `g`."""
+    JOINED: ClassVar[str]
+    """A reduction's result, once its pass is over: a pattern over `op` and the running `total`."""
+    staged_at: ClassVar[str]
+    """The place of a staged value: a pattern over its number `g`."""
+    stored_at: ClassVar[str]
+    """The place of an element of a full output: a pattern over the output's position `i`."""
     guard: str = ""
     """The condition under which a row's number is stored."""
 
@@ -102,16 +102,12 @@ class KernelText(ABC):
         self.lines: list[str] = []
         self.depth = 0
         self.number = {n: i for i, n in enumerate(kernel.body)}
-        self.kept = plan_staging(kernel, self.worth_staging) if self.choice("stage") else {}
+        staging = schedule.choices.get("stage", "none") != "none"
+        self.kept = plan_staging(kernel, self.worth_staging) if staging else {}
         self.buffers = [n for values in self.kept.values() for n in values]
         """All staged values; their numbers are their places here."""
         self.staged: set[Node] = set()
         """Values that an earlier pass has left behind."""
-
-    def choice(self, knob: str) -> str:
-        """The schedule's choice; empty for `none` and for a knob that the family lacks."""
-        chosen = self.schedule.choices.get(knob, "")
-        return "" if chosen == "none" else chosen
 
     def put(self, *lines: str) -> None:
         """Append lines; braces at their ends set the indentation."""
@@ -130,21 +126,13 @@ class KernelText(ABC):
 
     @abstractmethod
     def open_walk(
-        self, loads: Sequence[int], before: Sequence[str], reductions: Sequence[Node]
+        self, loads: Sequence[int], reductions: Sequence[Node], stored: Sequence[Stored]
     ) -> None:
-        """Open the loop over a row's elements and load those operands; `before` a block of them."""
+        """Open the loop over a row's elements, for those reductions or outputs; load operands."""
 
     @abstractmethod
-    def close_walk(self, after: Sequence[str]) -> None:
-        """Close what `open_walk` opened; `after` each block."""
-
-    @abstractmethod
-    def joined(self, node: Node) -> str:
-        """A reduction's result, once its pass is over."""
-
-    @abstractmethod
-    def target(self, position: int, node: Node) -> Target:
-        """Where a full output goes."""
+    def close_walk(self, stored: Sequence[Stored]) -> None:
+        """Close what `open_walk` opened."""
 
     # Host -----------------------------------------------------------------------------------------
 
@@ -219,42 +207,41 @@ class KernelText(ABC):
             total = f"c{self.number[node]}"
             lines.append(f"{total} = {_combined(node.op, total, self.name(value))};")
         self._walk([*values, *kept], lines, reductions=found)
-        self.put(*(f"const float v{self.number[n]} = (float){self.joined(n)};" for n in found))
+        for node in found:
+            i = self.number[node]
+            joined = self.JOINED.format(op=node.op.title(), total=f"c{i}")
+            self.put(f"const float v{i} = (float){joined};")
         self.staged.update(kept)
 
     def _store(self) -> None:
-        targets = {i: self.target(i, node) for i, node in self.kernel.stored}
-        for i, node in self.kernel.stored:
+        stored = self.kernel.stored
+        for i, node in stored:
             at = f"o{i} + row * {self.kernel.width}"
             self.put(f"{CTYPES[node.dtype]}* __restrict__ q{i} = {at};")
-        self._walk(
-            [node for _, node in self.kernel.stored],
-            [f"{targets[i].element} = {self.name(node)};" for i, node in self.kernel.stored],
-            [t.before for t in targets.values() if t.before],
-            [t.after for t in targets.values() if t.after],
-        )
+        lines = [f"{self.stored_at.format(i=i)} = {self.name(node)};" for i, node in stored]
+        self._walk([node for _, node in stored], lines, stored=stored)
 
     def _walk(
         self,
         roots: Sequence[Node],
         lines: Sequence[str],
-        before: Sequence[str] = (),
-        after: Sequence[str] = (),
         reductions: Sequence[Node] = (),
+        stored: Sequence[Stored] = (),
     ) -> None:
         """One pass: the loads and expressions that `roots` need at each element, then `lines`."""
         demanded = self._demand(roots)
         read = {a for n in demanded if n not in self.staged for a in n.args} | set(roots)
         along = [i for i, o in enumerate(self.kernel.operands) if o.along and o.node in read]
         leaves = {i: self.kernel.operands[i].node for i in along}
-        self.open_walk([i for i in along if leaves[i] not in self.staged], before, reductions)
+        loads = [i for i in along if leaves[i] not in self.staged]
+        self.open_walk(loads, reductions, stored)
         for node in [n for n in leaves.values() if n in self.staged] + demanded:
             if node in self.staged:
                 self.put(f"const float {self.name(node)} = {self._place(node)};")
             else:
                 self.put(self.define(node))
         self.put(*lines)
-        self.close_walk(after)
+        self.close_walk(stored)
 
     def _demand(self, roots: Iterable[Node]) -> list[Node]:
         """Full body nodes to be computed for `roots`, operands before users; staged ones end it."""
@@ -283,7 +270,7 @@ class KernelText(ABC):
         return f"x{self.kernel.operand(node)}"
 
     def define(self, node: Node) -> str:
-        text = spell(node, self.name)
+        text = SPELLINGS[node.op].format(*map(self.name, node.args))
         text = text[1:-1] if re.fullmatch(r"\([^()]*\)", text) else text
         return f"const {CTYPES[node.dtype]} v{self.number[node]} = {text};"
 
@@ -305,11 +292,6 @@ def literal(node: Node) -> str:
         return "INFINITY" if node.value > 0 else "(-INFINITY)"
     text = repr(float(node.value))
     return f"({text}f)" if node.value < 0 else f"{text}f"
-
-
-def spell(node: Node, name: Callable[[Node], str]) -> str:
-    """The C expression of a POINTWISE node; `name` says how its operands are called."""
-    return SPELLINGS[node.op].format(*(name(a) for a in node.args))
 
 
 def plan_staging(kernel: Fused, worth: Callable[[Node], bool]) -> dict[int, list[Node]]:

@@ -14,10 +14,6 @@ from math import prod
 from agent.tuner.tracing.graph import Kind, Node, Shape, ordered
 
 
-class Unfusable(Exception):  # noqa: N818 (a verdict on a set of nodes, not an error of ours)
-    """These nodes don't fit into one kernel."""
-
-
 @dataclass(frozen=True)
 class Operand:
     """A tensor that the kernel reads; always contiguous when the kernel gets it."""
@@ -83,38 +79,35 @@ class Fused:
         return [n for n in pointwise if self.level[n] == level]
 
 
-def fuse(name: str, body: Iterable[Node], outputs: Sequence[Node]) -> Fused:
-    """Make one kernel of `body` (POINTWISE and REDUCE nodes); Unfusable where they don't fit."""
+def fuse(name: str, body: Iterable[Node], outputs: Sequence[Node]) -> Fused | None:
+    """Make one kernel of `body` (POINTWISE and REDUCE nodes); None where they don't fit."""
     inside = set(body)
     order = [n for n in ordered(outputs) if n in inside]
-    space, reduced = _space(order)
-    rank = len(space)
     leaves = dict.fromkeys(a for n in order for a in n.args if a not in inside)
     reads = [n for n in leaves if n.kind is not Kind.CONST]
-    full = {n for n in [*order, *leaves] if not reduced or _varies(n, reduced, rank)}
+    rank = max(len(n.shape) for n in (*order, *leaves))
+    shapes = {n: (1,) * (rank - len(n.shape)) + n.shape for n in (*order, *leaves)}
+    space = tuple(max(sizes) for sizes in zip(*shapes.values(), strict=True))
     reductions = [n for n in order if n.kind is Kind.REDUCE]
-    if any(_reduced(n, rank) != reduced for n in reductions):
-        raise Unfusable("reductions over different dimensions")
-    if reductions and not reduced:
-        raise Unfusable("reductions over a single element")
-    if reduced and any(space[d] > 1 and d not in reduced for d in range(reduced[0], rank)):
-        raise Unfusable("reductions that are not along rows")
-    if not reads:
-        raise Unfusable("nothing to read")
-    for node in outputs:
-        expected = space if node in full else _collapsed(space, reduced)
-        if _aligned(node.shape, rank) != expected:
-            raise Unfusable(f"{node} covers only a part of the space")
-    groups = _merge(space, reduced, [_aligned(n.shape, rank) for n in [*reads, *outputs]])
-    if reduced and len(groups) > 1 and groups[-2][0] >= reduced[0]:
-        raise Unfusable("an operand that is broadcast along a part of the row")
-    if reduced and len(groups) == 1:
-        raise Unfusable("a single row")
+    reduced = _reduced(reductions[0], rank) if reductions else ()
+    full = {n for n, shape in shapes.items() if not reduced or any(shape[d] > 1 for d in reduced)}
+    row_value = tuple(1 if d in reduced else n for d, n in enumerate(space))
+    groups = _merge(space, reduced, [shapes[n] for n in (*reads, *outputs)])
+    fits = (
+        bool(reads)
+        and all(n in (1, space[d]) for shape in shapes.values() for d, n in enumerate(shape))
+        and all(shapes[n] == (space if n in full else row_value) for n in outputs)
+        # What is reduced is the row, all of it and nothing else, and there are several.
+        and all(_reduced(n, rank) == reduced for n in reductions)
+        and (not reductions or (groups[-1:] == [[*reduced]] and len(groups) > 1))
+    )
+    if not fits:
+        return None
     return Fused(
         name=name,
         outer=tuple(prod(space[d] for d in g) for g in groups[:-1]),
         width=prod(space[d] for d in groups[-1]) if groups else 1,
-        operands=tuple(_operand(n, groups, rank) for n in reads),
+        operands=tuple(_operand(n, shapes[n], groups) for n in reads),
         outputs=tuple(outputs),
         body=tuple(order),
         full=frozenset(full),
@@ -122,34 +115,10 @@ def fuse(name: str, body: Iterable[Node], outputs: Sequence[Node]) -> Fused:
     )
 
 
-def _space(order: Sequence[Node]) -> tuple[Shape, tuple[int, ...]]:
-    """The whole space that the body walks and the dimensions of it that are reduced."""
-    shapes = [n.shape for n in order] + [a.shape for n in order for a in n.args]
-    rank = max(len(s) for s in shapes)
-    aligned = [_aligned(s, rank) for s in shapes]
-    space = tuple(max(s[d] for s in aligned) for d in range(rank))
-    if any(n not in (1, space[d]) for s in aligned for d, n in enumerate(s)):
-        raise Unfusable("shapes do not broadcast to one space")
-    reduced = {d for n in order if n.kind is Kind.REDUCE for d in _reduced(n, rank)}
-    return space, tuple(sorted(d for d in reduced if space[d] > 1))
-
-
 def _reduced(node: Node, rank: int) -> tuple[int, ...]:
     """The dimensions of size > 1 that `node` reduces, counted in the space."""
     source = node.args[0].shape
     return tuple(d + rank - len(source) for d in node.dims if source[d] > 1)
-
-
-def _aligned(shape: Shape, rank: int) -> Shape:
-    return (1,) * (rank - len(shape)) + shape
-
-
-def _collapsed(space: Shape, reduced: Sequence[int]) -> Shape:
-    return tuple(1 if d in reduced else n for d, n in enumerate(space))
-
-
-def _varies(node: Node, reduced: Sequence[int], rank: int) -> bool:
-    return any(_aligned(node.shape, rank)[d] > 1 for d in reduced)
 
 
 def _merge(space: Shape, reduced: Sequence[int], shapes: Sequence[Shape]) -> list[list[int]]:
@@ -172,8 +141,7 @@ def _merge(space: Shape, reduced: Sequence[int], shapes: Sequence[Shape]) -> lis
     return groups
 
 
-def _operand(node: Node, groups: Sequence[Sequence[int]], rank: int) -> Operand:
-    shape = _aligned(node.shape, rank)
+def _operand(node: Node, shape: Shape, groups: Sequence[Sequence[int]]) -> Operand:
     strides = tuple(prod(shape[g[-1] + 1 :]) if shape[g[-1]] > 1 else 0 for g in groups)
     return Operand(node, strides[:-1], any(strides[-1:]))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 
-from agent.tuner.planning.fused import Fused, Unfusable, fuse
+from agent.tuner.planning.fused import Fused, fuse
 from agent.tuner.tracing.graph import CannotTrace, Graph, Kind, Node
 
 Step = Fused | Node
@@ -54,20 +54,15 @@ class _Partition:
         for node in self.nodes:
             alone = frozenset([node])
             if node.kind in (Kind.POINTWISE, Kind.REDUCE) and self._fits(alone):
-                best = next((u for u in self._unions(node) if self._fits(u)), alone)
+                best = alone
+                for argument in node.args:
+                    union = best | self.group.get(argument, alone)
+                    best = union if self._fits(union) else best
                 self.group.update(dict.fromkeys(best, best))
             elif node.kind is Kind.POINTWISE:
                 raise CannotTrace("arithmetic without a tensor")
         self._join_siblings()
         return Program(self.graph, tuple(self._in_order()))
-
-    def _unions(self, node: Node) -> Iterable[frozenset[Node]]:
-        """What `node` might join, best first: all of its operands' kernels, then single ones."""
-        groups = {self.group[a] for a in node.args if a in self.group}
-        if groups:
-            yield frozenset([node]).union(*groups)
-        for one in sorted(groups, key=lambda g: -sum(n.numel for n in g)):
-            yield one | {node}
 
     def _join_siblings(self) -> None:
         """Join kernels that read the same tensor, so that it is read once."""
@@ -81,22 +76,13 @@ class _Partition:
                     self.group.update(dict.fromkeys(union, union))
 
     def _fits(self, union: frozenset[Node]) -> bool:
-        if self._loops_back(union):
-            return False
-        try:
-            fuse("", union, self._leaving(union))
-        except Unfusable:
-            return False
-        return True
+        return not self._loops_back(union) and self._fused("", union) is not None
 
-    def _leaving(self, body: frozenset[Node]) -> list[Node]:
-        """The nodes of `body` that somebody outside needs."""
-        return [
-            n
-            for n in self.nodes
-            if n in body
-            and (n in self.graph.outputs or any(r not in body for r in self.readers.get(n, ())))
-        ]
+    def _fused(self, name: str, body: frozenset[Node]) -> Fused | None:
+        """`body` as a kernel that writes the nodes which somebody outside needs."""
+        inside = [n for n in self.nodes if n in body]
+        used = {a for n in self.nodes if n not in body for a in n.args} | {*self.graph.outputs}
+        return fuse(name, inside, [n for n in inside if n in used])
 
     def _loops_back(self, union: frozenset[Node]) -> bool:
         """Whether a path leaves the union and comes back, other kernels taken as one step each."""
@@ -113,19 +99,15 @@ class _Partition:
         return False
 
     def _in_order(self) -> Iterable[Step]:
-        position = {n: i for i, n in enumerate(self.nodes)}
-        apart = (frozenset([n]) for n in self.nodes if n not in self.group and not n.is_leaf)
-        pending = [*dict.fromkeys(self.group.values()), *apart]
-        pending.sort(key=lambda g: max(position[n] for n in g))
+        inner = [n for n in self.nodes if not n.is_leaf]
+        # By their last nodes.
+        pending = [*dict.fromkeys(self.group.get(n, frozenset([n])) for n in reversed(inner))][::-1]
         made = {n for n in self.nodes if n.is_leaf}
         kernels = 0
         while pending:
             ready = next(g for g in pending if all(a in made or a in g for n in g for a in n.args))
             pending.remove(ready)
             made |= ready
-            if ready <= set(self.group):
-                body = sorted(ready, key=position.__getitem__)
-                yield fuse(f"fused_{kernels}", body, self._leaving(ready))
-                kernels += 1
-            else:
-                yield from ready
+            kernel = self._fused(f"fused_{kernels}", ready) if ready <= set(self.group) else None
+            kernels += kernel is not None
+            yield from [kernel] if kernel else ready

@@ -1,17 +1,15 @@
 """Which schedule comes next: from the prior without feedback, by hill climbing with it.
 
 What each component allows. G: the kernel's plan, so a change to it instead of a fresh draw. E:
-which changes failed or were slower, so they are undone and not tried again, and when to leave a
-kernel that small changes no longer make faster. P: which knobs to turn.
+which changes failed or were slower, so they are undone and not tried again. P: which knobs to turn.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from math import log
-from operator import itemgetter
 from random import Random
 from typing import NamedTuple
 
@@ -19,27 +17,27 @@ from agent.tuner.planning.prompt import Request, Trial
 from agent.tuner.planning.schedule import Schedule, Space
 
 CPP: Mapping[str, tuple[str, ...]] = {
-    "single_thread": ("threads=all", "threads=half"),
+    "single_thread": ("threads=all",),
     "not_vectorised": ("vec=16", "maths=poly", "vec=8"),
     "compute": ("maths=poly", "vec=16", "stage=stack", "unroll=on"),
-    "memory_bandwidth": ("stores=stream", "threads=all", "vec=16", "chunk=16"),
+    "memory_bandwidth": ("threads=all", "vec=16", "chunk=16"),
     "cache_bandwidth": ("stage=stack", "chunk=16"),
-    "redundant_traffic": ("stage=stack", "stores=plain"),
+    "redundant_traffic": ("stage=stack",),
     "latency": ("unroll=on", "acc=fp32", "chunk=16"),
-    "launch_overhead": ("threads=half", "threads=one", "chunk=64"),
+    "launch_overhead": ("threads=one", "chunk=64"),
     "too_few_blocks": ("chunk=1", "chunk=4", "threads=all"),
 }
 
 CUDA: Mapping[str, tuple[str, ...]] = {
     "memory_bandwidth": ("vec=4", "stage=regs team=all", "items=2"),
     # A row is read once where all threads of a block hold it together.
-    "redundant_traffic": ("stage=regs team=all", "stage=smem team=all"),
+    "redundant_traffic": ("stage=regs team=all",),
     "cache_bandwidth": ("vec=4", "stage=regs team=all", "team=32"),
     "too_few_blocks": ("threads=128", "team=all", "threads=64", "items=1"),
     # The more threads share a row, the less of it each must hold.
-    "occupancy": ("team=all threads=256", "min=2", "stage=none", "threads=128", "min=4", "items=1"),
+    "occupancy": ("team=all threads=256", "stage=none", "threads=128", "items=1"),
     "latency": ("vec=4", "items=4", "team=all threads=512", "stage=regs", "items=8"),
-    "compute": ("maths=fast", "acc=fp32", "vec=4", "items=4", "maths=flags"),
+    "compute": ("acc=fp32", "vec=4", "items=4"),
     "launch_overhead": ("threads=1024",),
     "at_the_bound": ("threads=512", "threads=128"),
 }
@@ -53,10 +51,10 @@ are passed over, so one table serves every family of a backend.
 """
 
 BLAME: Mapping[str, tuple[str, ...]] = {
-    "build_error": ("vec", "stage", "stores"),
+    "build_error": ("vec",),
     "runtime_error": ("threads", "stage"),
     "timeout": ("stage", "threads"),
-    "incorrect": ("maths", "acc"),
+    "incorrect": ("acc",),
 }
 """Status -> the knobs that most likely caused it, likeliest first."""
 
@@ -71,11 +69,10 @@ class Choice(NamedTuple):
 Emit = Callable[[Schedule], str]
 """The text of a schedule's kernels: two schedules of the same text are one."""
 
-_PATIENCE = 3
-"""Turns without a gain after which a climb starts again elsewhere."""
 _NOISE = 0.01
 """Of the logarithm of a speedup: what is less is no gain."""
-_DRAWS = 64
+_FAILED = 0.1
+"""The speedup that a failed kernel counts for."""
 
 
 def choose(
@@ -87,35 +84,25 @@ def choose(
     if request.kernel is None:
         return _fresh(request, space, heat, random)
     base = space.adopt(request.kernel)
-    trials = known_trials(request, space)
-    tried = {emit(t.schedule) for t in trials} | {emit(base)}
+    adopted = [t._replace(schedule=space.adopt(t.schedule)) for t in request.trials]
+    # The table and the reports may speak of the same turn: the last word on a schedule counts.
+    trials = {t.schedule.plan(): t for t in adopted}
+    tried = {emit(t.schedule) for t in adopted}
 
     def new(schedule: Schedule) -> bool:
         return emit(schedule) not in tried
 
-    mine = next((t for t in trials if t.schedule == base), None)
-    if mine is not None and mine.failed:
+    mine = trials[base.plan()]
+    if mine.failed:
         return _back_out(space, base, mine.status, new, random)
-    banned = _banned(base, trials, space)
-
-    def allowed(moved: Schedule) -> bool:
-        return new(moved) and not banned & moved.differences(base)
-
-    draws = (d for d in (space.draw(random) for _ in range(_DRAWS)) if allowed(d))
-    if _turns_without_gain(trials) >= _PATIENCE:
-        # What is known of the choices, and luck for what isn't.
-        luck = [(gain(trials, base, d) + 0.3 * heat * random.random(), d) for d in draws]
-        if luck:
-            _, best = max(luck, key=itemgetter(0))
-            return Choice(best, f"{_PATIENCE} turns without a gain: a fresh start")
     for move in MOVES[space.backend].get(request.bottleneck, ()):
         moved = _apply(space, base, move)
-        if allowed(moved) and gain(trials, base, moved) > -_NOISE:
+        if new(moved) and gain(trials.values(), base, moved) > -_NOISE:
             return Choice(moved, f"the bottleneck is {request.bottleneck}: {_changes(base, moved)}")
-    for moved in _ranked(space, base, trials, random, heat):
-        if allowed(moved):
+    for moved in _ranked(space, base, trials.values(), random, heat):
+        if new(moved):
             return Choice(moved, f"one change: {_changes(base, moved)}")
-    return Choice(next(draws, base), "every single change has been tried: a fresh draw")
+    return Choice(space.draw(random), "every single change has been tried: a fresh draw")
 
 
 def _random(request: Request, temperature: float | None, seed: int | None) -> Random:
@@ -137,31 +124,14 @@ def _fresh(request: Request, space: Space, heat: float, random: Random) -> Choic
     return Choice(schedule, reason)
 
 
-def known_trials(request: Request, space: Space) -> list[Trial]:
-    """Earlier schedules, with what E said about them."""
-    trials = [*request.attempts]
-    shown = [(request.kernel, request.report(request.kernel_turn))]
-    if request.reports:
-        last = request.reports[0]
-        shown.append((request.last, last))
-        if request.last is None and request.kernel_turn in (None, last.turn):
-            shown[0] = (request.kernel, last)
-    for plan, report in shown:
-        if plan is not None:
-            status, speedup = (report.status, report.speedup) if report else ("", None)
-            trials.append(Trial(plan, status, speedup))
-    # The table and the reports may speak of the same turn: the last word on a schedule counts.
-    adopted = [t._replace(schedule=space.adopt(t.schedule)) for t in trials]
-    return list({t.schedule.plan(): t for t in adopted}.values())
-
-
-def gain(trials: Sequence[Trial], old: Schedule, new: Schedule) -> float:
+def gain(trials: Iterable[Trial], old: Schedule, new: Schedule) -> float:
     """Expected logarithm of how many times faster `new` is than `old`.
 
     Each choice counts by the mean of the trials that had it, over the mean of all, held back as by
     one more trial in which it changed nothing.
     """
-    logs = [(t.schedule, log(t.speedup)) for t in trials if t.speedup and not t.failed]
+    speedups = [(t.schedule, _FAILED if t.failed else t.speedup) for t in trials]
+    logs = [(schedule, log(speedup)) for schedule, speedup in speedups if speedup]
     mean = sum(value for _, value in logs) / max(len(logs), 1)
 
     def worth(knob: str, choice: str) -> float:
@@ -171,45 +141,19 @@ def gain(trials: Sequence[Trial], old: Schedule, new: Schedule) -> float:
     return sum(worth(k, c) - worth(k, old[k]) for k, c in new.differences(old))
 
 
-def _turns_without_gain(trials: Sequence[Trial]) -> int:
-    """How many trials, failed ones too, came since the best so far was last beaten."""
-    best, since = 0.0, 0
-    for trial in trials:
-        speedup = 0.0 if trial.failed else trial.speedup or 0.0
-        since = 0 if speedup > best * (1 + _NOISE) else since + 1
-        best = max(best, speedup)
-    return since if best else 0
-
-
 def _back_out(
     space: Space, base: Schedule, status: str, new: Callable[[Schedule], bool], random: Random
 ) -> Choice:
     """Nothing correct yet: undo what most likely broke this one, then anything risky, then all."""
     risks, default = space.risks(base), space.default()
-    blamed = [name for name in BLAME.get(status, ()) if name in base.choices]
-    steps = [[name] for name in blamed if name in risks]
-    steps += [risks, *([name] for name in blamed), list(base.choices)]
-    for names in steps:
+    blamed = [[name] for name in BLAME.get(status, ()) if name in risks]
+    for names in (*blamed, risks, list(base.choices)):
         back = base.adopting(default, names)
         if new(back):
             return Choice(back, f"the last one ended as {status}: {_changes(base, back)}")
     careful = [s for s in space.neighbours(default) if not space.risks(s) and new(s)]
     picked = random.choice(careful) if careful else default
     return Choice(picked, f"the last one ended as {status}: another careful one")
-
-
-def _banned(base: Schedule, trials: Iterable[Trial], space: Space) -> set[tuple[str, str]]:
-    """Choices that broke a kernel: the only difference from one that works, or the suspect's."""
-    banned: set[tuple[str, str]] = set()
-    good = [base] + [t.schedule for t in trials if t.status == "correct"]
-    for trial in trials:
-        if trial.failed:
-            changed = min((trial.schedule.differences(g) for g in good), key=len)
-            suspects = set(BLAME.get(trial.status, ())) & set(space.risks(trial.schedule))
-            banned |= (
-                changed if len(changed) == 1 else {(n, c) for n, c in changed if n in suspects}
-            )
-    return banned
 
 
 def _apply(space: Space, base: Schedule, move: str) -> Schedule:
@@ -220,21 +164,20 @@ def _apply(space: Space, base: Schedule, move: str) -> Schedule:
 
 
 def _ranked(
-    space: Space, base: Schedule, trials: Sequence[Trial], random: Random, heat: float
+    space: Space, base: Schedule, trials: Collection[Trial], random: Random, heat: float
 ) -> list[Schedule]:
     """Every single change, the most promising first.
 
     Promising: by the trials that had that choice, and by how much likelier the prior holds it than
-    the present one. A knob tried to no avail waits.
+    the present one.
     """
 
     def promise(moved: Schedule) -> float:
         ((name, choice),) = moved.differences(base)
         prior = log(space.weight(name, choice) / space.weight(name, base[name]))
         risk = -0.5 if name in space.risks(moved) else 0.0
-        spent = sum(t.schedule[name] != base[name] for t in trials)
         noise = random.random() * (0.1 + 0.6 * heat)
-        return 3.0 * gain(trials, base, moved) + 0.7 * prior + risk - 0.3 * spent + noise
+        return 3.0 * gain(trials, base, moved) + 0.7 * prior + risk + noise
 
     moves = space.neighbours(base)
     random.shuffle(moves)

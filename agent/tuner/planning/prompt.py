@@ -13,13 +13,11 @@ from typing import NamedTuple
 
 from agent.tuner.planning.schedule import Schedule
 
-_BULLET = re.compile(r"^- ([\w ]+): (.*)$", re.MULTILINE)
-
 
 class Report(NamedTuple):
     """What execution said about one turn."""
 
-    turn: int | None
+    turn: int
     status: str
     speedup: float | None
 
@@ -49,17 +47,12 @@ class Request:
     """Whether the kernel must be right at sizes that the prompt doesn't show."""
     kernel: Schedule | None
     """The plan of the kernel to refine (G)."""
-    kernel_turn: int | None
-    last: Schedule | None
-    """The plan of the last kernel, shown apart where it failed (G)."""
     reports: tuple[Report, ...]
     """About the last turn first, then about the kernel to refine where that is another (E)."""
-    attempts: tuple[Trial, ...]
+    trials: tuple[Trial, ...]
+    """The table of earlier attempts, and the kernel to refine."""
     bottleneck: str
     """As the profiler named it (P)."""
-
-    def report(self, turn: int | None) -> Report | None:
-        return next((r for r in self.reports if r.turn == turn), None)
 
 
 def read(messages: Sequence[Mapping[str, str]]) -> Request:
@@ -68,18 +61,25 @@ def read(messages: Sequence[Mapping[str, str]]) -> Request:
     sections = split(text)
     task = sections.get("Task", "")
     refined = sections.get("The kernel to refine", "")
-    turn = _found(r"turn (\d+)", refined.partition("```")[0])
+    kernel, trials = (
+        Schedule.parse(fenced(refined)),
+        _attempts(sections.get("Earlier attempts", "")),
+    )
+    reports = _reports(sections.get("What execution said", ""))
+    if kernel is not None:
+        turn = _found(r"turn (\d+)", refined)
+        report = next((r for r in reports if str(r.turn) == turn), None)
+        outcome = (report.status, report.speedup) if report else ("", None)
+        trials.append(Trial(kernel, *outcome))
     return Request(
         text=text,
         reference=fenced(sections.get("Reference", "")),
         backend=_found(r"^- Backend: `([^`]+)`", task),
         precision=_found(r"^- Precision: `([^`]+)`", task),
         hidden_sizes="right for other sizes" in sections.get("What counts", ""),
-        kernel=Schedule.parse(fenced(refined)),
-        kernel_turn=int(turn) if turn else None,
-        last=Schedule.parse(fenced(sections.get("The last kernel", ""))),
-        reports=_reports(sections.get("What execution said", "")),
-        attempts=_attempts(sections.get("Earlier attempts", "")),
+        kernel=kernel,
+        reports=reports,
+        trials=tuple(trials),
         bottleneck=_found(r"^- bottleneck: (\w+)", sections.get("What the profiler said", "")),
     )
 
@@ -120,22 +120,19 @@ def _speedup(text: str) -> float | None:
 
 
 def _reports(text: str) -> tuple[Report, ...]:
-    """One for each block that names a status."""
-    # A block, then the turn and the block of each kernel that has a heading of its own.
-    parts = re.split(r"^Turn (\d+), the kernel to refine:\s*$", text, flags=re.M)
-    reports = []
-    for title, block in zip(["", *parts[1::2]], parts[::2], strict=True):
-        facts = dict(reversed(_BULLET.findall(block)))
-        if "status" in facts:
-            turn = _found(r"^(\d+)$", facts.get("turn", "")) or title
-            speedup = _speedup(facts.get("speedup over eager", ""))
-            reports.append(
-                Report(int(turn) if turn else None, facts["status"].strip("` "), speedup)
-            )
-    return tuple(reports)
+    """One for each block that begins with a turn."""
+    parts = re.split(r"^- turn: (\d+)$", text, flags=re.M)
+    return tuple(
+        Report(
+            int(turn),
+            _found(r"^- status: `?(\w+)", block),
+            _speedup(_found(r"^- speedup over eager: (.*)$", block)),
+        )
+        for turn, block in zip(parts[1::2], parts[2::2], strict=True)
+    )
 
 
-def _attempts(text: str) -> tuple[Trial, ...]:
+def _attempts(text: str) -> list[Trial]:
     """The rows of the table of earlier attempts that show a plan of the tuner."""
     table = [
         [cell.strip() for cell in line.strip().strip("|").split(" | ")]
@@ -149,4 +146,4 @@ def _attempts(text: str) -> tuple[Trial, ...]:
         if plan is not None:
             status = cells.get("status", "").strip("` ")
             attempts.append(Trial(plan, status, _speedup(cells.get("speedup", ""))))
-    return tuple(attempts)
+    return attempts

@@ -108,30 +108,24 @@ def _alike(*choices: str) -> dict[str, float]:
 
 _CPP = (
     # 32 lanes exist on no x86 CPU: the compiler refuses.
-    Knob("vec", {"1": 1, "4": 2, "8": 4, "16": 4, "32": 1}, "4", "32"),
-    Knob("threads", {"one": 1, "half": 1, "all": 3}, "one"),
+    Knob("vec", {"4": 2, "8": 4, "16": 4, "32": 1}, "4", "32"),
+    Knob("threads", {"one": 1, "all": 3}, "one"),
     # 1024 elements (map) or rows.
     Knob("chunk", _alike("1", "4", "16", "64", "256"), "4"),
     Knob("unroll", _alike("off", "on"), "off"),
-    # libm: one call an element; crude: 5 bits of the mantissa only.
-    Knob("maths", {"libm": 1, "poly": 3, "crude": 1}, "libm", "crude"),
-    Knob("stores", _alike("plain", "stream"), "plain"),
+    # libm: one call an element.
+    Knob("maths", {"libm": 1, "poly": 3}, "libm"),
 )
 _CPP_ROWS = (
     # stack: a row's intermediate values lie in an array on the stack.
     Knob("stage", _alike("none", "stack"), "none", "stack"),
     Knob("acc", {"fp32": 1, "fp64": 2}, "fp64", "fp32"),
 )
-_THREADS = {"32": 1.0, "64": 1, "128": 3, "256": 4, "512": 3, "1024": 1, "2048": 1}
 _CUDA = (
     # Elements of one access; the largest power of two in them that divides a row is used.
     Knob("vec", {"1": 1, "2": 1, "4": 3, "8": 1}, "1"),
     # No device launches blocks of 2048.
-    Knob("threads", _THREADS, "256", "2048"),
-    # flags: --use_fast_math; fast: the special-function unit.
-    Knob("maths", {"libm": 3, "fast": 3, "flags": 1}, "libm", "flags"),
-    # Blocks that an SM shall hold at once: registers are capped accordingly.
-    Knob("min", {"1": 4, "2": 2, "4": 1, "8": 1}, "1"),
+    Knob("threads", {"64": 1, "128": 3, "256": 4, "512": 3, "1024": 1, "2048": 1}, "256", "2048"),
     # Vectors that a thread has in flight.
     Knob("items", _alike("1", "2", "4", "8"), "1"),
 )
@@ -139,10 +133,9 @@ _CUDA_ROWS = (
     # fp32: a thread that adds up thousands of numbers loses digits.
     Knob("acc", {"fp32": 2, "fp64": 1}, "fp64", "fp32"),
     # Threads a row.
-    Knob("team", {"1": 1, "8": 1, "32": 3, "all": 4}, "all"),
-    # smem: past 48 KiB it doesn't build; regs: past some 100 elements a thread they spill, and
-    # past 256 nothing is staged.
-    Knob("stage", {"none": 2, "regs": 3, "smem": 1}, "none", "smem"),
+    Knob("team", {"32": 3, "all": 4}, "all"),
+    # regs: past some 100 elements a thread they spill, and past 256 nothing is staged.
+    Knob("stage", {"none": 2, "regs": 3}, "none"),
 )
 _KNOBS = {
     ("cpp", "map"): _CPP,

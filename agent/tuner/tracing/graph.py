@@ -106,8 +106,7 @@ class Graph:
     arguments: tuple[str, ...]
     """Names of forward's arguments, in order (also those that no node uses)."""
     outputs: tuple[Node, ...]
-    returns: str
-    """How forward returns: a format string over the outputs, e.g. `{0}` or `({0}, {1})`."""
+    """The tensor that forward returns, or those of its tuple."""
 
     def nodes(self) -> list[Node]:
         return ordered(self.outputs)
@@ -174,9 +173,9 @@ def view(value: Node, shape: Shape) -> Node:
     return value if shape == value.shape else Node(Kind.VIEW, shape, value.dtype, (value,))
 
 
-def library(call: str, args: Iterable[Node], shape: Shape, op: str = "") -> Node:
+def library(call: str, args: Iterable[Node], shape: Shape) -> Node:
     """A call that stays in PyTorch; its result may be strided."""
-    return Node(Kind.LIBRARY, shape, args=tuple(args), op=op, call=call)
+    return Node(Kind.LIBRARY, shape, args=tuple(args), call=call)
 
 
 def floating(value: Operand) -> Node:

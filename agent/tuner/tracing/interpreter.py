@@ -13,17 +13,16 @@ import operator
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from agent.tuner.tracing.graph import CannotTrace, Kind, Node
-from agent.tuner.tracing.library import Layer, apply, sizes_of
+from agent.tuner.tracing.library import Layer, operator_named, sizes_of
 
-STEPS = 100_000
-"""Expressions and statements walked before the tuner gives up."""
 FRESH = "(fresh)"
 """The name of tensors that the file makes: only their shape counts."""
 
-ARITHMETIC: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
+ARITHMETIC: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -39,6 +38,8 @@ ARITHMETIC: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.NotEq: operator.ne,
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
+    ast.USub: operator.neg,
+    ast.Invert: operator.invert,
 }
 NAMED: dict[type[ast.AST], str] = {
     ast.Pow: "pow",
@@ -58,9 +59,6 @@ class Dotted:
 
     path: str
 
-    def attribute(self, name: str) -> Any:
-        return getattr(math, name, None) if self.path == "math" else Dotted(f"{self.path}.{name}")
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What PyTorch would return; CannotTrace where the name is unknown."""
         module, _, name = self.path.rpartition(".")
@@ -77,7 +75,7 @@ class Dotted:
             return Node(Kind.INPUT, tuple(sizes), name=FRESH)
         if not module.startswith("torch"):
             raise CannotTrace(f"`{self.path}`")
-        return apply(name, args, kwargs)
+        return operator_named(name)(*args, **kwargs)
 
 
 @dataclass(eq=False)
@@ -116,12 +114,12 @@ def place(value: Any, path: str) -> Any:
     return value
 
 
-def plainly(function: Any, *args: Any, **kwargs: Any) -> Any:
-    """Ordinary Python on ordinary values; what fails there is beyond us."""
+def plainly(name: str, function: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call what the file calls `name`; what fails there is beyond us."""
     try:
         return function(*args, **kwargs)
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        raise CannotTrace(f"a computation ({error})") from None
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise CannotTrace(f"`{name}` of these arguments ({error})") from None
 
 
 BUILTINS: dict[str, Any] = {
@@ -140,7 +138,6 @@ class Interpreter:
     """Walks one file."""
 
     def __init__(self, tree: ast.Module) -> None:
-        self.steps = 0
         self.forward = False
         """Whether the module runs: what it does to tensors counts now."""
         self.globals: dict[str, Any] = {"__name__": "reference"}
@@ -150,7 +147,6 @@ class Interpreter:
                 self.statement(statement, self.globals)
 
     def statement(self, node: ast.stmt, scope: dict[str, Any]) -> None:
-        self._tick()
         match node:
             case ast.Import() | ast.ImportFrom():
                 self._import(node, scope)
@@ -181,19 +177,17 @@ class Interpreter:
             self.statement(statement, scope)
 
     def _import(self, node: ast.Import | ast.ImportFrom, scope: dict[str, Any]) -> None:
+        parent = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
         for alias in node.names:
-            if isinstance(node, ast.ImportFrom):
-                scope[alias.asname or alias.name] = Dotted(f"{node.module}.{alias.name}")
-            else:
-                top = alias.name if alias.asname else alias.name.partition(".")[0]
-                scope[alias.asname or top] = Dotted(top)
+            name = alias.name if alias.asname else alias.name.partition(".")[0]
+            scope[alias.asname or name] = Dotted(parent + name)
 
     def _assign(self, target: ast.expr, value: Any, scope: dict[str, Any]) -> None:
         match target:
             case ast.Name():
                 scope[target.id] = value
             case ast.Tuple() | ast.List():
-                items = plainly(tuple, value)
+                items = plainly("tuple", tuple, value)
                 if len(items) != len(target.elts):
                     raise CannotTrace("unpacking")
                 for part, item in zip(target.elts, items, strict=True):
@@ -210,7 +204,6 @@ class Interpreter:
                 raise CannotTrace(f"writing into `{ast.unparse(target)}`")
 
     def value(self, node: ast.expr, scope: dict[str, Any]) -> Any:
-        self._tick()
         match node:
             case ast.Constant():
                 return node.value
@@ -220,17 +213,17 @@ class Interpreter:
                         return table[node.id]
                 raise CannotTrace(f"the name `{node.id}`")
             case ast.Tuple():
-                return tuple(self._items(node.elts, scope))
+                return tuple(self.value(n, scope) for n in node.elts)
             case ast.List():
-                return self._items(node.elts, scope)
+                return [self.value(n, scope) for n in node.elts]
             case ast.BinOp():
-                left, right = self.value(node.left, scope), self.value(node.right, scope)
-                return self._arithmetic(node.op, left, right)
+                return self._arithmetic(
+                    node.op, self.value(node.left, scope), self.value(node.right, scope)
+                )
             case ast.Compare(ops=[op], comparators=[other]):
                 return self._arithmetic(op, self.value(node.left, scope), self.value(other, scope))
             case ast.UnaryOp():
-                sign = {ast.USub: operator.neg, ast.Invert: operator.invert, ast.Not: _not}
-                return plainly(sign.get(type(node.op)), self.value(node.operand, scope))
+                return self._arithmetic(node.op, self.value(node.operand, scope))
             case ast.Attribute():
                 return self._attribute(self.value(node.value, scope), node.attr)
             case ast.Slice():
@@ -238,43 +231,34 @@ class Interpreter:
                 return slice(*(None if n is None else self.value(n, scope) for n in ends))
             case ast.Subscript():
                 owner, key = self.value(node.value, scope), self.value(node.slice, scope)
-                if isinstance(owner, Node):
-                    return apply("[]", (owner, key))
-                return plainly(operator.getitem, owner, key)
+                pick = operator_named("[]") if isinstance(owner, Node) else operator.getitem
+                return plainly("[]", pick, owner, key)
             case ast.Call():
                 return self._call(node, scope)
             case _:
                 raise CannotTrace(f"the expression `{ast.unparse(node)}`")
 
-    def _tick(self) -> None:
-        self.steps += 1
-        if self.steps > STEPS:
-            raise CannotTrace("a computation this long")
-
-    def _items(self, nodes: Iterable[ast.expr], scope: dict[str, Any]) -> list[Any]:
-        items: list[Any] = []
-        for node in nodes:
-            if isinstance(node, ast.Starred):
-                items.extend(plainly(tuple, self.value(node.value, scope)))
-            else:
-                items.append(self.value(node, scope))
-        return items
-
-    def _arithmetic(self, op: ast.AST, left: Any, right: Any) -> Any:
-        if type(op) in NAMED and (isinstance(left, Node) or isinstance(right, Node)):
-            return apply(NAMED[type(op)], (left, right))
+    def _arithmetic(self, op: ast.AST, *operands: Any) -> Any:
+        name = type(op).__name__
+        if type(op) in NAMED and any(isinstance(x, Node) for x in operands):
+            return plainly(name, operator_named(NAMED[type(op)]), *operands)
         if type(op) not in ARITHMETIC:
-            raise CannotTrace(f"the operator {type(op).__name__}")
-        return plainly(ARITHMETIC[type(op)], left, right)
+            raise CannotTrace(f"the operator {name}")
+        return plainly(name, ARITHMETIC[type(op)], *operands)
 
     def _attribute(self, owner: Any, name: str) -> Any:
         match owner:
+            case Dotted(path="math"):
+                return getattr(math, name, None)
             case Dotted():
-                return owner.attribute(name)
+                return Dotted(f"{owner.path}.{name}")
             case Instance() if name in owner.attributes:
                 return owner.attributes[name]
+            case Node() if name == "shape":
+                return owner.shape
             case Node():
-                return _tensor_attribute(owner, name)
+                method = partial(operator_named(name), owner)
+                return method() if name in ("T", "mT") else method
             case tuple() if name in getattr(owner, "_fields", ()):
                 return getattr(owner, name)
         raise CannotTrace(f"the attribute `{name}`")
@@ -283,24 +267,23 @@ class Interpreter:
         if ast.unparse(node.func).startswith("super("):
             return None
         called = self.value(node.func, scope)
-        args = self._items(node.args, scope)
+        args = [self.value(a, scope) for a in node.args]
         if any(k.arg is None for k in node.keywords):
             raise CannotTrace("`**` in a call")
         kwargs = {str(k.arg): self.value(k.value, scope) for k in node.keywords}
-        return plainly(called, *args, **kwargs)
+        return plainly(ast.unparse(node.func), called, *args, **kwargs)
 
     def _function(self, node: ast.FunctionDef, *bound: Any) -> Callable[..., Any]:
         """A function of the file, or a method with its instance in `bound`."""
         names = [a.arg for a in node.args.args]
-        defaults = dict(zip(reversed(names), reversed(node.args.defaults), strict=False))
+        defaults = [self.value(default, {}) for default in node.args.defaults]
 
         def call(*args: Any, **kwargs: Any) -> Any:
             given = (*bound, *args)
-            scope = dict(zip(names, given, strict=False)) | kwargs
-            missing = [n for n in names if n not in scope and n not in defaults]
-            if len(given) > len(names) or missing:
-                raise CannotTrace(f"a call of `{node.name}` with these arguments")
-            scope = {n: self.value(d, {}) for n, d in defaults.items() if n not in scope} | scope
+            scope = dict(zip(reversed(names), reversed(defaults), strict=False))
+            scope |= dict(zip(names, given, strict=False)) | kwargs
+            if len(given) > len(names) or scope.keys() != set(names):
+                raise TypeError(f"it takes {', '.join(names)}")
             try:
                 self._block(node.body, scope)
             except _Return as returned:
@@ -325,22 +308,3 @@ class Interpreter:
             return instance
 
         return construct
-
-
-def _tensor_attribute(x: Node, name: str) -> Any:
-    match name:
-        case "shape":
-            return x.shape
-        case "size":
-            return lambda dim=None: x.shape if dim is None else x.shape[dim]
-        case "dim":
-            return lambda: len(x.shape)
-        case "T" | "mT":
-            return apply(name, (x,))
-    return lambda *args, **kwargs: apply(name, (x, *args), kwargs)
-
-
-def _not(value: Any) -> bool:
-    if isinstance(value, Node):
-        raise CannotTrace("`not` of a tensor")
-    return not value

@@ -7,7 +7,7 @@ of PyTorch's documentation.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from typing import Any
@@ -73,19 +73,18 @@ def conv_transpose(
 # Calls --------------------------------------------------------------------------------------------
 
 
-def call(name: str, shape: Shape, *args: Any, op: str = "") -> Node:
-    """`name(args...)`, some of which are tensors, as a library call."""
-    nodes = [a for a in args if isinstance(a, Node)]
-    words = [f"{{{nodes.index(a)}}}" if isinstance(a, Node) else repr(a) for a in args]
-    return library(f"{name}({', '.join(words)})", nodes, shape, op)
-
-
 def pool(
     name: str, input: Node, kernel_size: Size, stride: Size | None = None, padding: Size = 0
 ) -> Node:
     steps, channels = kernel_size if stride is None else stride, input.shape[1]
     shape = conv(input.shape, channels, channels, kernel_size, steps, padding)
-    return call(f"F.{name}", shape, input, kernel_size, stride, padding)
+    return library(f"F.{name}({{0}}, {kernel_size}, {stride}, {padding})", [input], shape)
+
+
+def diag(input: Node) -> Node:
+    if len(input.shape) != 1:
+        raise CannotTrace("the diagonal of a matrix")
+    return replace(library("torch.diag({0})", [input], input.shape * 2), op="diag")
 
 
 def matmul(input: Node, other: Node) -> Node:
@@ -93,17 +92,11 @@ def matmul(input: Node, other: Node) -> Node:
     if len(input.shape) < 2 or len(other.shape) < 2 or input.shape[-1] != other.shape[-2]:
         raise CannotTrace(f"the product of {list(input.shape)} and {list(other.shape)}")
     if input.op == "diag":
-        return view(input.args[0], (input.args[0].numel, 1)) * other
+        return view(input.args[0], (input.shape[0], 1)) * other
     if other.op == "diag":
         return input * other.args[0]
-    batch = broadcast(input.shape[:-2], other.shape[:-2])
-    return call("torch.matmul", (*batch, input.shape[-2], other.shape[-1]), input, other)
-
-
-def diag(input: Node) -> Node:
-    if len(input.shape) != 1:
-        raise CannotTrace("the diagonal of a matrix")
-    return call("torch.diag", input.shape * 2, input, op="diag")
+    shape = (*broadcast(input.shape[:-2], other.shape[:-2]), input.shape[-2], other.shape[-1])
+    return library("torch.matmul({0}, {1})", [input, other], shape)
 
 
 def adaptive_avg_pool(rank: int, input: Node, output_size: Size) -> Node:
@@ -112,7 +105,7 @@ def adaptive_avg_pool(rank: int, input: Node, output_size: Size) -> Node:
     if sizes == (1,) * rank:
         return mean(input, tuple(range(-rank, 0)))
     shape = (*input.shape[:-rank], *sizes)
-    return call(f"F.adaptive_avg_pool{rank}d", shape, input, output_size)
+    return library(f"F.adaptive_avg_pool{rank}d({{0}}, {output_size})", [input], shape)
 
 
 # Shapes -------------------------------------------------------------------------------------------
@@ -199,22 +192,34 @@ OPERATORS: Mapping[str, Operator] = {
     "transpose": transpose,
     **dict.fromkeys(("t", "T", "mT"), transpose),
     "chunk": chunk,
+    "size": lambda input, dim=None: input.shape if dim is None else input.shape[dim],
+    "dim": lambda input: len(input.shape),
     "[]": index,
 }
 """Bare name (`relu` of `torch.relu`, `F.relu`, `x.relu`) -> what it does."""
 
 
-def apply(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None) -> Any:
-    """Call an operator by its bare name; CannotTrace where it or its arguments are unknown."""
+def operator_named(name: str) -> Operator:
+    """CannotTrace where the bare name is unknown."""
     if name not in OPERATORS:
         raise CannotTrace(f"the operator `{name}`")
-    try:
-        return OPERATORS[name](*args, **(kwargs or {}))
-    except (AttributeError, IndexError, TypeError, ValueError) as error:
-        raise CannotTrace(f"`{name}` of these arguments ({error})") from None
+    return OPERATORS[name]
 
 
 # Modules ------------------------------------------------------------------------------------------
+
+LEFT: Mapping[str, Callable[..., Shape]] = {
+    "Linear": linear,
+    **{f"Conv{n}d": conv for n in (1, 2, 3)},
+    **{f"ConvTranspose{n}d": conv_transpose for n in (1, 2, 3)},
+    "GroupNorm": lambda x, *_, **__: x,
+    **{f"BatchNorm{n}d": lambda x, *_, **__: x for n in (1, 2, 3)},
+    **{f"InstanceNorm{n}d": lambda x, *_, **__: x for n in (1, 2, 3)},
+}
+"""Modules that stay with PyTorch -> the shape of their result."""
+
+ALIKE = {op.replace("_", ""): op for op in OPERATORS if op not in ("layer_norm", "flatten")}
+"""Module in lower case -> the operator that takes what its constructor takes, after the tensors."""
 
 
 @dataclass
@@ -228,52 +233,20 @@ class Layer:
     """The Python expression that names it, e.g. `self.net[0]`; known once the model stands."""
 
     def __call__(self, *inputs: Any) -> Any:
-        """What its forward returns; CannotTrace where it is unknown or takes no such inputs."""
-        if self.name.lower() in ALIKE:
-            return apply(ALIKE[self.name.lower()], (*inputs, *self.args), self.kwargs)
-        if self.name not in MODULES and self.name not in LEFT:
-            raise CannotTrace(f"the module `nn.{self.name}`")
-        try:
-            if self.name in MODULES:
-                return MODULES[self.name](self, *inputs, *self.args, **self.kwargs)
+        """What its forward returns; CannotTrace where it is unknown."""
+        if self.name in LEFT:
             shape = LEFT[self.name](inputs[0].shape, *self.args, **self.kwargs)
             return library(f"{self.path}({{0}})", inputs, shape)
-        except (AttributeError, IndexError, TypeError, ValueError) as error:
-            raise CannotTrace(f"`nn.{self.name}` of these arguments ({error})") from None
+        if self.name == "LayerNorm":
+            return self._layer_norm(*inputs, *self.args, **self.kwargs)
+        if self.name.lower() not in ALIKE:
+            raise CannotTrace(f"the module `nn.{self.name}`")
+        return OPERATORS[ALIKE[self.name.lower()]](*inputs, *self.args, **self.kwargs)
 
-
-LEFT: Mapping[str, Callable[..., Shape]] = {
-    "Linear": linear,
-    **{f"Conv{n}d": conv for n in (1, 2, 3)},
-    **{f"ConvTranspose{n}d": conv_transpose for n in (1, 2, 3)},
-    "GroupNorm": lambda x, *_, **__: x,
-    **{f"BatchNorm{n}d": lambda x, *_, **__: x for n in (1, 2, 3)},
-}
-"""Modules that stay with PyTorch -> the shape of their result."""
-
-ALIKE = {op.replace("_", ""): op for op in OPERATORS if op not in ("layer_norm", "flatten")}
-"""Module in lower case -> the operator that takes what its constructor takes, after the tensors."""
-
-
-def _layer_norm(
-    layer: Layer,
-    x: Node,
-    normalized_shape: Size,
-    eps: float = 1e-5,
-    elementwise_affine: bool = True,
-) -> Any:
-    shape = spread(normalized_shape, 1)
-    names = ("weight", "bias") if elementwise_affine else ()
-    affine = [Node(Kind.WEIGHT, shape, name=f"{layer.path}.{name}") for name in names]
-    return apply("layer_norm", (x, shape, *affine), {"eps": eps})
-
-
-MODULES: Mapping[str, Callable[..., Any]] = {
-    "LayerNorm": _layer_norm,
-    **{
-        f"InstanceNorm{n}d": lambda _, x, features, eps=1e-5: apply("instance_norm", (x, eps))
-        for n in (1, 2, 3)
-    },
-    "Flatten": lambda _, x, start_dim=1, end_dim=-1: apply("flatten", (x, start_dim, end_dim)),
-}
-"""Modules with a formula of their own."""
+    def _layer_norm(
+        self, x: Node, normalized_shape: Size, eps: float = 1e-5, elementwise_affine: bool = True
+    ) -> Any:
+        shape = spread(normalized_shape, 1)
+        names = ("weight", "bias") if elementwise_affine else ()
+        affine = [Node(Kind.WEIGHT, shape, name=f"{self.path}.{name}") for name in names]
+        return OPERATORS["layer_norm"](x, shape, *affine, eps=eps)

@@ -123,26 +123,16 @@ def _count(x: Node, dim: Dims) -> int:
     return prod(x.shape[d] for d in every(x, dim))
 
 
-def extreme(
-    op: str, input: Node, dim: Operand | None = None, keepdim: bool = False
-) -> Node | Extremes:
-    """All three forms: everything, one dimension, another tensor."""
-    if isinstance(dim, Node):
-        return binary(op, input, dim)
+def extreme(op: str, input: Node, dim: Dims = None, keepdim: bool = False) -> Node | Extremes:
+    """Of everything, or along one dimension."""
     values = reducing(partial(reduce, op))(input, dim, keepdim)
     return values if dim is None else Extremes(values)
 
 
-def _centred(x: Node, dim: Dims) -> tuple[Node, Node]:
-    """x minus its mean, and the sum of its squares; both keep the dimensions."""
-    difference = x - mean(x, dim)
-    return difference, reduce("sum", unary("square", difference), dim)
-
-
 def var(x: Node, dim: Dims = None, unbiased: bool = True) -> Node:
     """Two passes: the mean, then the squares about it."""
-    _, squares = _centred(x, dim)
-    return squares * (1.0 / (_count(x, dim) - unbiased))
+    squares = unary("square", x - mean(x, dim))
+    return reduce("sum", squares, dim) * (1.0 / (_count(x, dim) - unbiased))
 
 
 def norm(x: Node, dim: Dims = None, p: float | str | None = 2) -> Node:
@@ -166,12 +156,6 @@ def log_softmax(input: Node, dim: int) -> Node:
     return shifted - unary("log", reduce("sum", unary("exp", shifted), dim))
 
 
-def _standardised(x: Node, dims: tuple[int, ...], eps: float) -> Node:
-    """(x - mean) / sqrt(var + eps), biased variance."""
-    difference, squares = _centred(x, dims)
-    return difference * unary("rsqrt", squares * (1.0 / _count(x, dims)) + eps)
-
-
 def layer_norm(
     input: Node,
     normalized_shape: int | Sequence[int],
@@ -179,15 +163,12 @@ def layer_norm(
     bias: Node | None = None,
     eps: float = 1e-5,
 ) -> Node:
+    """(x - mean) / sqrt(var + eps), biased variance."""
     n = 1 if isinstance(normalized_shape, int) else len(normalized_shape)
-    x = _standardised(input, tuple(range(len(input.shape) - n, len(input.shape))), eps)
+    dims = tuple(range(-n, 0))
+    x = (input - mean(input, dims)) * unary("rsqrt", var(input, dims, unbiased=False) + eps)
     x = x if weight is None else x * weight
     return x if bias is None else x + bias
-
-
-def instance_norm(input: Node, eps: float = 1e-5) -> Node:
-    """Over the spatial dimensions, without running statistics."""
-    return _standardised(input, tuple(range(2, len(input.shape))), eps)
 
 
 def cosine_similarity(x1: Node, x2: Node, dim: int = 1, eps: float = 1e-8) -> Node:
@@ -245,7 +226,6 @@ FORMULAS: Mapping[str, Operator] = {
     "softmax": softmax,
     "log_softmax": log_softmax,
     "layer_norm": layer_norm,
-    "instance_norm": instance_norm,
     "cosine_similarity": cosine_similarity,
     "huber_loss": huber_loss,
 }

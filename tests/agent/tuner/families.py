@@ -69,7 +69,6 @@ FAMILIES = {
     "own_rms_norm": module(
         "return x / torch.sqrt(torch.mean(x ** 2, dim=-1, keepdim=True) + 1e-6) * self.w", x=ROWS
     ),
-    "instance_norm": module("return nn.InstanceNorm2d(5)(x) * self.c", x=IMAGE),
     "moments": module(
         "return x.var(dim=1), torch.logsumexp(x, dim=1), x.norm(dim=1), x.amax(dim=1), "
         "torch.min(x, dim=1)[0], F.adaptive_avg_pool1d(x, 1)",

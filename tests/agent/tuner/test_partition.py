@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.tuner.planning.fused import Fused, Unfusable, fuse
+from agent.tuner.planning.fused import Fused, fuse
 from agent.tuner.planning.partition import partition
 from agent.tuner.tracing.graph import Graph, Kind, Node, library, pointwise, reduce, shared
 from agent.tuner.tracing.trace import trace
@@ -13,7 +13,7 @@ from tests.agent.tuner.written import written
 
 
 def nests(name: str) -> list[str]:
-    return [k.family for k in partition(trace(FAMILIES[name]).graph).kernels]
+    return [k.family for k in partition(trace(FAMILIES[name])).kernels]
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,6 @@ def nests(name: str) -> list[str]:
         ("softmax", ["rows"]),
         ("layer_norm", ["rows"]),
         ("own_rms_norm", ["rows"]),
-        ("instance_norm", ["rows"]),
     ],
 )
 def test_one_kernel_is_enough(family: str, expected: list[str]) -> None:
@@ -33,13 +32,13 @@ def test_one_kernel_is_enough(family: str, expected: list[str]) -> None:
 
 def test_what_follows_a_product_is_fused_with_the_norm() -> None:
     body = "return torch.softmax((x @ y) * 2 + 1, 1)"
-    program = partition(trace(module(body, x="torch.randn(8, 9)", y="torch.randn(9, 129)")).graph)
+    program = partition(trace(module(body, x="torch.randn(8, 9)", y="torch.randn(9, 129)")))
     assert [k.family for k in program.kernels] == ["rows"]
     assert program.family == "rows"
 
 
 def test_levels_and_rates() -> None:
-    (kernel,) = partition(trace(FAMILIES["softmax"]).graph).kernels[:1]
+    (kernel,) = partition(trace(FAMILIES["softmax"])).kernels[:1]
     assert kernel.passes == 2
     assert (kernel.rows, kernel.width) == (37, 129)
     assert all(n in kernel.full for n in kernel.body if n.shape == (37, 129))
@@ -49,8 +48,7 @@ def test_unlike_reductions_do_not_fit() -> None:
     x = Node(Kind.INPUT, (4, 5), name="x")
     rows, columns = reduce("sum", x, [1]), reduce("sum", x, [0])
     both = pointwise("add", rows, columns)
-    with pytest.raises(Unfusable):
-        fuse("k", [rows, columns, both], [both])
+    assert fuse("k", [rows, columns, both], [both]) is None
 
 
 @pytest.mark.parametrize(
@@ -63,7 +61,7 @@ def test_unlike_reductions_do_not_fit() -> None:
 def test_a_reduction_that_is_not_along_rows_stays_with_pytorch(
     family: str, left: list[tuple[str, tuple[int, ...]]], written_out: str
 ) -> None:
-    program = partition(trace(FAMILIES[family]).graph)
+    program = partition(trace(FAMILIES[family]))
     assert [(s.op, s.dims) for s in program.steps if isinstance(s, Node) and s.op] == left
     assert [k.family for k in program.kernels] == ["map", "map", "map"]
     assert written_out in written(FAMILIES[family])
@@ -90,7 +88,7 @@ def test_every_program_can_be_carried_out(ops: list[tuple[str, int, int]]) -> No
         elif len(x.shape) == 2 and x.shape[int(op[-1])] > 1:
             values.append(reduce(op[:3], x, [int(op[-1])]))
     one = shared(values)
-    graph = Graph(("x",), tuple(one[v] for v in values[-2:]), "({0}, {1})")
+    graph = Graph(("x",), tuple(one[v] for v in values[-2:]))
     program = partition(graph)
     made = {n for n in graph.nodes() if n.is_leaf}
     for step in program.steps:

@@ -58,7 +58,6 @@ def test_g_alone_changes_one_thing_blindly() -> None:
     ("knob", "choice", "status"),
     [
         ("vec", "32", "build_error"),
-        ("maths", "crude", "incorrect"),
         ("acc", "fp32", "incorrect"),
         ("stage", "stack", "runtime_error"),
     ],
@@ -71,9 +70,9 @@ def test_e_backs_out_of_what_failed(knob: str, choice: str, status: str) -> None
 
 
 def test_e_does_not_try_again_what_broke_a_good_kernel() -> None:
-    turns = [Turn(BASE, "correct", 1.1), Turn(BASE.replace("maths", "crude"), "incorrect")]
+    turns = [Turn(BASE, "correct", 1.1), Turn(BASE.replace("acc", "fp32"), "incorrect")]
     for seed in range(10):
-        assert next_schedule(turns, "GE", base=0, seed=seed)["maths"] != "crude"
+        assert next_schedule(turns, "GE", base=0, seed=seed)["acc"] != "fp32"
 
 
 def climb(rate: Callable[[Schedule], tuple[str, float | None]], seed: int, turns: int = 10) -> list:
@@ -90,10 +89,10 @@ def climb(rate: Callable[[Schedule], tuple[str, float | None]], seed: int, turns
 def stand_in(schedule: Schedule) -> tuple[str, float | None]:
     if schedule["vec"] == "32":
         return "build_error", None
-    if schedule["maths"] == "crude" or schedule["acc"] == "fp32":
+    if schedule["acc"] == "fp32":
         return "incorrect", None
-    speed = {"1": 0.4, "4": 1.0, "8": 1.4, "16": 1.7}[schedule["vec"]]
-    speed *= {"one": 0.6, "half": 0.6, "all": 1.0}[schedule["threads"]]
+    speed = {"4": 1.0, "8": 1.4, "16": 1.7}[schedule["vec"]]
+    speed *= {"one": 0.6, "all": 1.0}[schedule["threads"]]
     return "correct", round(speed * {"libm": 0.3, "poly": 1.0}[schedule["maths"]], 2)
 
 
@@ -114,7 +113,7 @@ def test_p_picks_the_move() -> None:
         "single_thread": "threads",
         "not_vectorised": "vec",
         "compute": "maths",
-        "memory_bandwidth": "stores",
+        "latency": "unroll",
         "redundant_traffic": "stage",
     }.items():
         new = next_schedule(turns, "GEP", bottleneck=bottleneck)
@@ -122,36 +121,22 @@ def test_p_picks_the_move() -> None:
 
 
 def test_p_goes_on_to_the_next_move_when_the_first_was_tried() -> None:
-    faster = BASE.replace("stores", "stream")
+    faster = BASE.replace("threads", "all")
     turns = [Turn(BASE, "correct", 1.1), Turn(faster, "correct", 0.9)]
     new = next_schedule(turns, "GEP", base=0, bottleneck="memory_bandwidth")
-    assert changed(BASE, new) and new["stores"] == "plain"
+    assert changed(BASE, new) == {"vec": "16"}
 
 
 def test_p_does_not_insist_on_what_was_slower_elsewhere() -> None:
-    """`stores=stream` lost from another base: it isn't tried from this one."""
+    """`threads=all` lost from another base: it isn't tried from this one."""
     other = BASE.replace("chunk", "16")
     turns = [
         Turn(other, "correct", 1.0),
-        Turn(other.replace("stores", "stream"), "correct", 0.5),
+        Turn(other.replace("threads", "all"), "correct", 0.5),
         Turn(BASE, "correct", 1.2),
     ]
     new = next_schedule(turns, "GEP", base=2, bottleneck="memory_bandwidth")
-    assert new["stores"] == "plain"
-
-
-def test_a_climb_that_is_stuck_starts_again_elsewhere() -> None:
-    losers = [BASE.replace("chunk", c) for c in ("1", "16", "64")]
-    turns = [Turn(BASE, "correct", 1.2), *(Turn(s, "correct", 1.1) for s in losers)]
-    new = next_schedule(turns, "GEP", base=0, bottleneck="memory_bandwidth")
-    assert len(changed(BASE, new)) > 1
-    before = next_schedule(turns[:3], "GEP", base=0, bottleneck="memory_bandwidth")
-    assert len(changed(BASE, before)) == 1
-
-
-def test_without_e_nothing_is_known_to_be_stuck() -> None:
-    turns = [Turn(BASE.replace("chunk", c)) for c in ("1", "16", "64", "256")] + [Turn(BASE)]
-    assert len(changed(BASE, next_schedule(turns, "G", base=4))) == 1
+    assert new["threads"] == "one"
 
 
 def test_one_difference_explains_the_gain_and_is_held_back() -> None:
@@ -161,6 +146,7 @@ def test_one_difference_explains_the_gain_and_is_held_back() -> None:
     assert gain(trials, faster, BASE) == pytest.approx(-gain(trials, BASE, faster))
     assert gain(trials, BASE, BASE.replace("chunk", "64")) == 0.0
     assert gain([], BASE, faster) == 0.0
+    assert gain([Trial(BASE, "correct", 1.0), Trial(faster, "incorrect", 9.0)], BASE, faster) < 0.0
 
 
 def test_what_two_knobs_are_worth_is_kept_apart() -> None:
@@ -169,8 +155,7 @@ def test_what_two_knobs_are_worth_is_kept_apart() -> None:
 
     grid = [BASE.replace("vec", v).replace("maths", m) for v in "48" for m in ("libm", "poly")]
     trials = [Trial(s, "correct", speedup(s)) for s in grid * 4]
-    failed = [Trial(BASE.replace("vec", "8"), "incorrect", 0.01)]
-    assert gain(trials + failed, BASE, BASE.replace("vec", "8")) == pytest.approx(1.0, rel=0.2)
+    assert gain(trials, BASE, BASE.replace("vec", "8")) == pytest.approx(1.0, rel=0.2)
     assert gain(trials, BASE, BASE.replace("maths", "poly")) == pytest.approx(-0.5, rel=0.2)
 
 

@@ -12,8 +12,8 @@ def test_without_feedback() -> None:
     request = read(prompt(SOFTMAX))
     assert (request.backend, request.precision) == ("cpp", "fp32")
     assert request.reference.strip() == SOFTMAX.strip()
-    assert (request.kernel, request.last, request.kernel_turn) == (None, None, None)
-    assert (request.reports, request.attempts, request.bottleneck) == ((), (), "")
+    assert (request.kernel, request.bottleneck) == (None, "")
+    assert request.reports == request.trials == ()
 
 
 def test_all_letters() -> None:
@@ -21,15 +21,14 @@ def test_all_letters() -> None:
     bad = Turn(ROWS.default().replace("vec", "32"), "build_error")
     request = read(prompt(SOFTMAX, [good, bad], "GEP", base=0, bottleneck="single_thread"))
     assert request.kernel == good.schedule
-    assert request.last == bad.schedule
-    assert request.kernel_turn == 0
     assert [(r.turn, r.status, r.speedup) for r in request.reports] == [
         (1, "build_error", None),
         (0, "correct", 1.5),
     ]
-    assert list(request.attempts) == [
+    assert list(request.trials) == [
         (good.schedule, "correct", 1.5),
         (bad.schedule, "build_error", None),
+        (good.schedule, "correct", 1.5),
     ]
     assert request.bottleneck == "single_thread"
 
@@ -39,7 +38,7 @@ def test_letters_that_are_off_leave_nothing() -> None:
     only_g = read(prompt(SOFTMAX, turns, "G"))
     assert only_g.kernel and not only_g.reports and not only_g.bottleneck
     only_e = read(prompt(SOFTMAX, turns, "E"))
-    assert only_e.kernel is None and only_e.attempts == ()
+    assert only_e.kernel is None and only_e.trials == ()
 
 
 def test_headings_inside_fences_are_none() -> None:

@@ -17,7 +17,7 @@ from problems.sizes import SizeClass
 def family(reference: str) -> str:
     """Of the schedules that a reference takes; empty where there is nothing to fuse."""
     try:
-        program = partition(trace(reference).graph)
+        program = partition(trace(reference))
     except CannotTrace:
         return ""
     return program.family if program.kernels else ""
@@ -41,10 +41,9 @@ def safe(reference: str, random: Random) -> Schedule:
 
 def candidate(reference: str, schedule: Schedule, backend: str = "cuda") -> str:
     """The answer's file."""
-    traced = trace(reference)
-    program = partition(traced.graph)
+    program = partition(trace(reference))
     text = EMITTERS[backend](program.kernels, schedule)
-    return write(schedule.plan(), traced.tree, program, text)
+    return write(schedule.plan(), reference, program, text)
 
 
 def written(reference: str, **choices: str) -> str:
