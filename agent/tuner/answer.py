@@ -24,8 +24,6 @@ EMITTERS: Mapping[str, Callable[[Sequence[Fused], Schedule], str]] = {
 }
 """Backend -> the Python text that builds the kernels and calls the result `kernels`."""
 
-PRECISIONS = ("fp32", "tf32", "")
-
 
 def answer(
     messages: Sequence[Mapping[str, str]], temperature: float | None = None, seed: int | None = None
@@ -33,8 +31,8 @@ def answer(
     """Answer a prompt (OpenAI's message dictionaries), deterministically."""
     request = read(messages)
     if request.backend not in EMITTERS:
-        return _decline(f"I write kernels for {_listed(EMITTERS)}, not for `{request.backend}`")
-    if request.precision not in PRECISIONS:
+        return _decline(f"I write kernels for `cpp` and `cuda`, not for `{request.backend}`")
+    if request.precision not in ("fp32", "tf32", ""):
         return _decline(f"I write fp32 kernels only, not `{request.precision}`")
     if request.hidden_sizes:
         return _decline("my kernels hold the sizes that I am shown, and this one must know others")
@@ -63,15 +61,8 @@ def _decline(why: str) -> str:
     return f"I have no kernel for this one: {why}. I am a rule-based writer, not a language model."
 
 
-def _listed(names: Mapping[str, object]) -> str:
-    return ", ".join(f"`{n}`" for n in names)
-
-
 def _described(program: Program) -> str:
-    kernels = program.kernels
+    """The family of each kernel and how many operations it fuses."""
     left = sum(1 for s in program.steps if not isinstance(s, Fused) and s.kind == "library")
-    fused = sum(len(k.body) for k in kernels)
-    operations = "1 operation goes" if fused == 1 else f"{fused} operations go"
-    into = "one kernel" if len(kernels) == 1 else f"{len(kernels)} kernels"
-    rest = f"; {left} stay with PyTorch" if left else ""
-    return f"{operations} into {into} ({', '.join(k.family for k in kernels[:8])}){rest}."
+    fused = ", ".join(f"{k.family} ({len(k.body)})" for k in program.kernels[:8])
+    return f"Kernels (and operations): {fused}; calls that stay with PyTorch: {left}."

@@ -9,7 +9,6 @@ from agent.tuner.planning.partition import Program
 from agent.tuner.tracing.graph import Kind, Node
 
 IMPORTS = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F"
-DROPPED = ("get_inputs", "get_init_inputs")
 
 
 def write(plan: str, reference: str, program: Program, kernels: str) -> str:
@@ -26,7 +25,8 @@ def write(plan: str, reference: str, program: Program, kernels: str) -> str:
 
 def _is_dropped(statement: ast.stmt) -> bool:
     """What the candidate has no use for; the reference's sizes and helpers stay."""
-    if isinstance(statement, ast.Expr) or getattr(statement, "name", "") in DROPPED:
+    name = getattr(statement, "name", "")
+    if isinstance(statement, ast.Expr) or name in ("get_inputs", "get_init_inputs"):
         return True
     text = ast.unparse(statement)
     return text in IMPORTS.split("\n") or text.startswith(("from __future__", "if __name__"))
@@ -60,7 +60,7 @@ def statements(program: Program) -> list[str]:
             given = ", ".join(name(o.node) for o in step.operands)
             lines.append(f"{', '.join(made)} = kernels.{step.name}({given})")
         else:
-            text = expression(step, [name(a) for a in step.args])
+            text = step.call.format(*map(name, step.args))
             names[step] = f"t{len(names)}"
             lines.append(f"{names[step]} = {text}")
     # What was computed once may be asked for twice: each output has memory of its own.
@@ -71,13 +71,3 @@ def statements(program: Program) -> list[str]:
         outputs.append(f"{name(output)}.clone()" if owner in owners else name(output))
         owners.add(owner)
     return [*lines, f"return {', '.join(outputs)}"]
-
-
-def expression(node: Node, args: list[str]) -> str:
-    """The Python expression of a node that PyTorch carries out: a call, a view, a reduction."""
-    if node.kind is Kind.LIBRARY:
-        return node.call.format(*args)
-    if node.kind is Kind.VIEW:
-        return f"{args[0]}.reshape({', '.join(map(str, node.shape)) or '()'})"
-    op = {"max": "amax", "min": "amin"}.get(node.op, node.op)
-    return f"{args[0]}.{op}(dim={node.dims}, keepdim=True)"

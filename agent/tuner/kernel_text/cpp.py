@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agent.tuner.kernel_text.maths import prelude
-from agent.tuner.kernel_text.text import COSTLY, CTYPES, KernelText, Stored, declaration, loading
+from agent.tuner.kernel_text.text import COSTLY, CTYPES, KernelText, Placed, declaration, loading
 from agent.tuner.planning.fused import Fused
 from agent.tuner.planning.schedule import Schedule
 from agent.tuner.tracing.graph import Node
@@ -55,20 +55,19 @@ class CppKernel(KernelText):
         return inside and (node.op in COSTLY or any(map(self.worth_staging, node.args)))
 
     def open_walk(
-        self, loads: Sequence[int], reductions: Sequence[Node], stored: Sequence[Stored]
+        self, loads: Sequence[Placed], reductions: Sequence[Node], stored: Sequence[Placed]
     ) -> None:
         signs = [(n, "+" if n.op == "sum" else n.op) for n in reductions]
         clauses = [f"reduction({sign}:c{self.number[n]})" for n, sign in signs]
         self.put(" ".join(["#pragma omp simd", *clauses]))
         self.put(f"for (int64_t i = {self.begin}; i < {self.end}; ++i) {{")
-        nodes = [(i, self.kernel.operands[i].node) for i in loads]
-        self.put(*(f"const {CTYPES[n.dtype]} x{i} = p{i}[i];" for i, n in nodes))
+        self.put(*(f"const {CTYPES[n.dtype]} x{i} = p{i}[i];" for i, n in loads))
 
-    def close_walk(self, stored: Sequence[Stored]) -> None:
+    def close_walk(self, stored: Sequence[Placed]) -> None:
         self.put("}")
 
 
-def source(kernels: Sequence[Fused], schedule: Schedule) -> str:
+def load(kernels: Sequence[Fused], schedule: Schedule) -> str:
     body = "\n".join(CppKernel(k, schedule).text() for k in kernels)
     headers = ("torch/extension.h", "cmath", "cstring", "vector", "algorithm", "omp.h")
     lines = [f"#include <{name}>" for name in headers]
@@ -77,13 +76,9 @@ def source(kernels: Sequence[Fused], schedule: Schedule) -> str:
     lines += ["#if defined(__x86_64__)", pragma, "#endif"]
     if schedule["unroll"] == "on":
         lines.append('#pragma GCC optimize("unroll-loops")')
-    functions = prelude(schedule["maths"], body)
-    return "\n".join(lines) + f"\n\n{functions}\n{body}"
-
-
-def load(kernels: Sequence[Fused], schedule: Schedule) -> str:
+    source = "\n".join(lines) + f"\n\n{prelude(schedule['maths'], body)}\n{body}"
     flags = {
         "extra_cflags": ["-O3", "-march=native", "-fopenmp"],
         "extra_ldflags": ["-fopenmp"],
     }
-    return loading(kernels, {"cpp_sources": source(kernels, schedule)}, flags)
+    return loading(kernels, {"cpp_sources": source}, flags)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import gcd
 
 from agent.tuner.kernel_text.maths import prelude
-from agent.tuner.kernel_text.text import CTYPES, KernelText, Stored, declaration, loading
+from agent.tuner.kernel_text.text import CTYPES, KernelText, Placed, declaration, loading
 from agent.tuner.planning.fused import Fused
 from agent.tuner.planning.schedule import Schedule
 from agent.tuner.tracing.graph import Node
@@ -157,7 +157,7 @@ class CudaKernel(KernelText):
         return self.kernel.level.get(node, 0) == 0
 
     def open_walk(
-        self, loads: Sequence[int], reductions: Sequence[Node], stored: Sequence[Stored]
+        self, loads: Sequence[Placed], reductions: Sequence[Node], stored: Sequence[Placed]
     ) -> None:
         if self.buffers:
             self.put("#pragma unroll (K * V <= 128 ? K : 1)")
@@ -167,13 +167,12 @@ class CudaKernel(KernelText):
             self.put(f"#pragma unroll {self.items}")
             walk = f"{self.index} i = {self.begin}; i < {self.end}; i += TEAM * V"
             self.put(f"for ({walk}) {{")
-        nodes = [(i, self.kernel.operands[i].node) for i in loads]
         self.put(*(f"Pack<{CTYPES[n.dtype]}, V> y{i};" for i, n in stored))
-        self.put(*(f"const auto w{i} = load<V>(p{i} + i);" for i, _ in nodes))
+        self.put(*(f"const auto w{i} = load<V>(p{i} + i);" for i, _ in loads))
         self.put("#pragma unroll", "for (int j = 0; j < V; ++j) {")
-        self.put(*(f"const {CTYPES[n.dtype]} x{i} = w{i}.v[j];" for i, n in nodes))
+        self.put(*(f"const {CTYPES[n.dtype]} x{i} = w{i}.v[j];" for i, n in loads))
 
-    def close_walk(self, stored: Sequence[Stored]) -> None:
+    def close_walk(self, stored: Sequence[Placed]) -> None:
         live = "" if self.whole else "if (live) "
         self.put("}", *(f"{live}store<V>(q{i} + i, y{i});" for i, _ in stored), "}")
 

@@ -47,13 +47,17 @@ COSTLY = frozenset([*FUNCTIONS, "pow", "div", "sqrt", "recip"])
 """Operations worth not doing twice."""
 
 CTYPES = {"float32": "float", "bool": "bool"}
-TORCH_TYPES = {"float32": "torch::kFloat32", "bool": "torch::kBool"}
 START = {"sum": "0", "max": "-INFINITY", "min": "INFINITY"}
 """Of a running result."""
+COMBINED = {
+    "sum": "{0} + {1}",
+    "max": "{1} > {0} ? {1} : {0}",
+    "min": "{1} < {0} ? {1} : {0}",
+}
+"""One more value taken into a running result."""
 
-
-Stored = tuple[int, Node]
-"""The position of a full output among the outputs, and its node."""
+Placed = tuple[int, Node]
+"""The position of a node among the operands or the outputs, and the node."""
 
 
 def declaration(kernel: Fused) -> str:
@@ -126,12 +130,12 @@ class KernelText(ABC):
 
     @abstractmethod
     def open_walk(
-        self, loads: Sequence[int], reductions: Sequence[Node], stored: Sequence[Stored]
+        self, loads: Sequence[Placed], reductions: Sequence[Node], stored: Sequence[Placed]
     ) -> None:
         """Open the loop over a row's elements, for those reductions or outputs; load operands."""
 
     @abstractmethod
-    def close_walk(self, stored: Sequence[Stored]) -> None:
+    def close_walk(self, stored: Sequence[Placed]) -> None:
         """Close what `open_walk` opened."""
 
     # Host -----------------------------------------------------------------------------------------
@@ -149,7 +153,7 @@ class KernelText(ABC):
         for i, node in enumerate(self.kernel.outputs):
             ctype = CTYPES[node.dtype]
             sizes = ", ".join(map(str, node.shape))
-            options = f"t0.options().dtype({TORCH_TYPES[node.dtype]})"
+            options = f"t0.options().dtype(torch::k{node.dtype.title()})"
             self.put(f"auto r{i} = torch::empty({{{sizes}}}, {options});")
             self.put(f"{ctype}* __restrict__ o{i} = r{i}.data_ptr<{ctype}>();")
 
@@ -200,12 +204,14 @@ class KernelText(ABC):
     def _reduce(self, level: int) -> None:
         """The reductions of one level, and the values that this pass leaves for later ones."""
         found, kept = self.kernel.found(level), self.kept.get(level, [])
-        self.put(*(f"{self.total_type(n)} c{self.number[n]} = {START[n.op]};" for n in found))
+        for node in found:
+            wide = node.op == "sum" and self.schedule["acc"] == "fp64"
+            self.put(f"{'double' if wide else 'float'} c{self.number[node]} = {START[node.op]};")
         values = [n.args[0] for n in found]
         lines = [f"{self._place(n)} = {self.name(n)};" for n in kept]
         for node, value in zip(found, values, strict=True):
             total = f"c{self.number[node]}"
-            lines.append(f"{total} = {_combined(node.op, total, self.name(value))};")
+            lines.append(f"{total} = {COMBINED[node.op].format(total, self.name(value))};")
         self._walk([*values, *kept], lines, reductions=found)
         for node in found:
             i = self.number[node]
@@ -226,16 +232,15 @@ class KernelText(ABC):
         roots: Sequence[Node],
         lines: Sequence[str],
         reductions: Sequence[Node] = (),
-        stored: Sequence[Stored] = (),
+        stored: Sequence[Placed] = (),
     ) -> None:
         """One pass: the loads and expressions that `roots` need at each element, then `lines`."""
         demanded = self._demand(roots)
         read = {a for n in demanded if n not in self.staged for a in n.args} | set(roots)
-        along = [i for i, o in enumerate(self.kernel.operands) if o.along and o.node in read]
-        leaves = {i: self.kernel.operands[i].node for i in along}
-        loads = [i for i in along if leaves[i] not in self.staged]
-        self.open_walk(loads, reductions, stored)
-        for node in [n for n in leaves.values() if n in self.staged] + demanded:
+        operands = enumerate(self.kernel.operands)
+        leaves = [(i, o.node) for i, o in operands if o.along and o.node in read]
+        self.open_walk([(i, n) for i, n in leaves if n not in self.staged], reductions, stored)
+        for node in [n for _, n in leaves if n in self.staged] + demanded:
             if node in self.staged:
                 self.put(f"const float {self.name(node)} = {self._place(node)};")
             else:
@@ -258,13 +263,11 @@ class KernelText(ABC):
 
     # Values ---------------------------------------------------------------------------------------
 
-    def total_type(self, node: Node) -> str:
-        return "double" if node.op == "sum" and self.schedule["acc"] == "fp64" else "float"
-
     def name(self, node: Node) -> str:
         """How a value is called where it is used."""
         if node.kind is Kind.CONST:
-            return literal(node)
+            text = "INFINITY" if abs(node.value) == float("inf") else f"{abs(node.value)!r}f"
+            return f"(-{text})" if node.value < 0 else text
         if node in self.number:
             return f"v{self.number[node]}"
         return f"x{self.kernel.operand(node)}"
@@ -277,21 +280,6 @@ class KernelText(ABC):
     def _place(self, node: Node) -> str:
         """A staged value's element."""
         return self.staged_at.format(g=self.buffers.index(node))
-
-
-def _combined(op: str, total: str, value: str) -> str:
-    """The C expression that takes one more value into a running result."""
-    if op == "sum":
-        return f"{total} + {value}"
-    return f"{value} {'>' if op == 'max' else '<'} {total} ? {value} : {total}"
-
-
-def literal(node: Node) -> str:
-    """A CONST node as C text."""
-    if node.value in (float("inf"), float("-inf")):
-        return "INFINITY" if node.value > 0 else "(-INFINITY)"
-    text = repr(float(node.value))
-    return f"({text}f)" if node.value < 0 else f"{text}f"
 
 
 def plan_staging(kernel: Fused, worth: Callable[[Node], bool]) -> dict[int, list[Node]]:

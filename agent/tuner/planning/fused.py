@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from agent.tuner.tracing.graph import Kind, Node, Shape, ordered
+from agent.tuner.tracing.graph import Kind, Node, Shape, aligned, ordered
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def fuse(name: str, body: Iterable[Node], outputs: Sequence[Node]) -> Fused | No
     leaves = dict.fromkeys(a for n in order for a in n.args if a not in inside)
     reads = [n for n in leaves if n.kind is not Kind.CONST]
     rank = max(len(n.shape) for n in (*order, *leaves))
-    shapes = {n: (1,) * (rank - len(n.shape)) + n.shape for n in (*order, *leaves)}
+    shapes = {n: aligned(n.shape, rank) for n in (*order, *leaves)}
     space = tuple(max(sizes) for sizes in zip(*shapes.values(), strict=True))
     reductions = [n for n in order if n.kind is Kind.REDUCE]
     reduced = _reduced(reductions[0], rank) if reductions else ()

@@ -6,12 +6,10 @@ which changes failed or were slower, so they are undone and not tried again. P: 
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import log
 from random import Random
-from typing import NamedTuple
 
 from agent.tuner.planning.prompt import Request, Trial
 from agent.tuner.planning.schedule import Schedule, Space
@@ -50,27 +48,10 @@ A move is one or more choices that belong together, written as in a plan. Knobs 
 are passed over, so one table serves every family of a backend.
 """
 
-BLAME: Mapping[str, tuple[str, ...]] = {
-    "build_error": ("vec",),
-    "runtime_error": ("threads", "stage"),
-    "timeout": ("stage", "threads"),
-    "incorrect": ("acc",),
-}
-"""Status -> the knobs that most likely caused it, likeliest first."""
-
-
-class Choice(NamedTuple):
-    """A schedule and, in a clause, the reason for it."""
-
-    schedule: Schedule
-    reason: str
-
-
+Choice = tuple[Schedule, str]
+"""A schedule and, in a clause, the reason for it."""
 Emit = Callable[[Schedule], str]
 """The text of a schedule's kernels: two schedules of the same text are one."""
-
-_NOISE = 0.01
-"""Of the logarithm of a speedup: what is less is no gain."""
 _FAILED = 0.1
 """The speedup that a failed kernel counts for."""
 
@@ -79,7 +60,7 @@ def choose(
     request: Request, space: Space, temperature: float | None, seed: int | None, emit: Emit
 ) -> Choice:
     """The next schedule; the same for the same request, temperature and seed."""
-    random = _random(request, temperature, seed)
+    random = Random(f"{request.text}\0{temperature}\0{seed}")
     heat = 1.0 if temperature is None else min(max(temperature, 0.0), 1.0)
     if request.kernel is None:
         return _fresh(request, space, heat, random)
@@ -97,17 +78,24 @@ def choose(
         return _back_out(space, base, mine.status, new, random)
     for move in MOVES[space.backend].get(request.bottleneck, ()):
         moved = _apply(space, base, move)
-        if new(moved) and gain(trials.values(), base, moved) > -_NOISE:
-            return Choice(moved, f"the bottleneck is {request.bottleneck}: {_changes(base, moved)}")
-    for moved in _ranked(space, base, trials.values(), random, heat):
+        if new(moved) and gain(trials.values(), base, moved) >= 0.0:
+            return moved, f"the bottleneck is {request.bottleneck}: {_changes(base, moved)}"
+
+    def promise(moved: Schedule) -> float:
+        """What the trials say of a change, how much likelier the prior holds it, and luck."""
+        ((name, choice),) = moved.differences(base)
+        prior = log(space.weight(name, choice) / space.weight(name, base[name]))
+        luck = random.random() * (0.1 + 0.6 * heat)
+        return 3.0 * gain(trials.values(), base, moved) + 0.7 * prior + luck
+
+    moves = space.neighbours(base)
+    random.shuffle(moves)
+    # Without E all of them are alike: a change is made blindly.
+    ranked = sorted(moves, key=promise, reverse=True) if any(t.status for t in adopted) else moves
+    for moved in ranked:
         if new(moved):
-            return Choice(moved, f"one change: {_changes(base, moved)}")
-    return Choice(space.draw(random), "every single change has been tried: a fresh draw")
-
-
-def _random(request: Request, temperature: float | None, seed: int | None) -> Random:
-    text = f"{request.text}\0{temperature}\0{seed}".encode()
-    return Random(int.from_bytes(hashlib.sha256(text).digest()[:8], "big"))
+            return moved, f"one change: {_changes(base, moved)}"
+    return space.draw(random), "every single change has been tried: a fresh draw"
 
 
 def _fresh(request: Request, space: Space, heat: float, random: Random) -> Choice:
@@ -120,8 +108,8 @@ def _fresh(request: Request, space: Space, heat: float, random: Random) -> Choic
     for move in MOVES[space.backend].get(request.bottleneck, ())[:1]:
         moved = _apply(space, schedule, move)
         if moved != schedule:
-            return Choice(moved, f"the bottleneck was {request.bottleneck}")
-    return Choice(schedule, reason)
+            return moved, f"the bottleneck was {request.bottleneck}"
+    return schedule, reason
 
 
 def gain(trials: Iterable[Trial], old: Schedule, new: Schedule) -> float:
@@ -144,16 +132,15 @@ def gain(trials: Iterable[Trial], old: Schedule, new: Schedule) -> float:
 def _back_out(
     space: Space, base: Schedule, status: str, new: Callable[[Schedule], bool], random: Random
 ) -> Choice:
-    """Nothing correct yet: undo what most likely broke this one, then anything risky, then all."""
-    risks, default = space.risks(base), space.default()
-    blamed = [[name] for name in BLAME.get(status, ()) if name in risks]
-    for names in (*blamed, risks, list(base.choices)):
+    """Nothing correct yet: undo what is risky, then all."""
+    default = space.default()
+    for names in (space.risks(base), list(base.choices)):
         back = base.adopting(default, names)
         if new(back):
-            return Choice(back, f"the last one ended as {status}: {_changes(base, back)}")
+            return back, f"the last one ended as {status}: {_changes(base, back)}"
     careful = [s for s in space.neighbours(default) if not space.risks(s) and new(s)]
     picked = random.choice(careful) if careful else default
-    return Choice(picked, f"the last one ended as {status}: another careful one")
+    return picked, f"the last one ended as {status}: another careful one"
 
 
 def _apply(space: Space, base: Schedule, move: str) -> Schedule:
@@ -161,28 +148,6 @@ def _apply(space: Space, base: Schedule, move: str) -> Schedule:
     return space.adopt(
         Schedule(base.family, {**base.choices, **dict(re.findall(r"(\w+)=(\w+)", move))})
     )
-
-
-def _ranked(
-    space: Space, base: Schedule, trials: Collection[Trial], random: Random, heat: float
-) -> list[Schedule]:
-    """Every single change, the most promising first.
-
-    Promising: by the trials that had that choice, and by how much likelier the prior holds it than
-    the present one.
-    """
-
-    def promise(moved: Schedule) -> float:
-        ((name, choice),) = moved.differences(base)
-        prior = log(space.weight(name, choice) / space.weight(name, base[name]))
-        risk = -0.5 if name in space.risks(moved) else 0.0
-        noise = random.random() * (0.1 + 0.6 * heat)
-        return 3.0 * gain(trials, base, moved) + 0.7 * prior + risk + noise
-
-    moves = space.neighbours(base)
-    random.shuffle(moves)
-    # Without E all of them are alike: a change is made blindly.
-    return sorted(moves, key=promise, reverse=True) if any(t.status for t in trials) else moves
 
 
 def _changes(old: Schedule, new: Schedule) -> str:

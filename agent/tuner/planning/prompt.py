@@ -61,10 +61,8 @@ def read(messages: Sequence[Mapping[str, str]]) -> Request:
     sections = split(text)
     task = sections.get("Task", "")
     refined = sections.get("The kernel to refine", "")
-    kernel, trials = (
-        Schedule.parse(fenced(refined)),
-        _attempts(sections.get("Earlier attempts", "")),
-    )
+    kernel = Schedule.parse(fenced(refined))
+    trials = _attempts(sections.get("Earlier attempts", ""))
     reports = _reports(sections.get("What execution said", ""))
     if kernel is not None:
         turn = _found(r"turn (\d+)", refined)
@@ -86,20 +84,10 @@ def read(messages: Sequence[Mapping[str, str]]) -> Request:
 
 def split(text: str) -> dict[str, str]:
     """Sections by their `## ` headings; headings inside fences are none."""
-    sections: dict[str, str] = {}
-    title, fence = "", ""
-    lines: list[str] = []
-    for line in text.split("\n"):
-        mark = re.match(r"\s*(`{3,})", line)
-        if mark and (not fence or (mark.group(1) == fence and line.strip() == fence)):
-            fence = "" if fence else mark.group(1)
-        if not fence and line.startswith("## "):
-            sections.setdefault(title, "\n".join(lines))
-            title, lines = line[3:].strip(), []
-        else:
-            lines.append(line)
-    sections.setdefault(title, "\n".join(lines))
-    return sections
+    found = re.finditer(r"^(`{3,})[^\n]*\n.*?^\1 *$|^## ([^\n]*)$", text, re.S | re.M)
+    headings = [heading for heading in found if heading.group(2)]
+    ends = [*(heading.start() for heading in headings[1:]), len(text)]
+    return {h.group(2): text[h.end() : end] for h, end in zip(headings, ends, strict=False)}
 
 
 def fenced(text: str) -> str:

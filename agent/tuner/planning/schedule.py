@@ -102,23 +102,19 @@ class Space:
         ]
 
 
-def _alike(*choices: str) -> dict[str, float]:
-    return dict.fromkeys(choices, 1.0)
-
-
 _CPP = (
     # 32 lanes exist on no x86 CPU: the compiler refuses.
     Knob("vec", {"4": 2, "8": 4, "16": 4, "32": 1}, "4", "32"),
     Knob("threads", {"one": 1, "all": 3}, "one"),
     # 1024 elements (map) or rows.
-    Knob("chunk", _alike("1", "4", "16", "64", "256"), "4"),
-    Knob("unroll", _alike("off", "on"), "off"),
+    Knob("chunk", {"1": 1, "4": 1, "16": 1, "64": 1, "256": 1}, "4"),
+    Knob("unroll", {"off": 1, "on": 1}, "off"),
     # libm: one call an element.
     Knob("maths", {"libm": 1, "poly": 3}, "libm"),
 )
 _CPP_ROWS = (
     # stack: a row's intermediate values lie in an array on the stack.
-    Knob("stage", _alike("none", "stack"), "none", "stack"),
+    Knob("stage", {"none": 1, "stack": 1}, "none", "stack"),
     Knob("acc", {"fp32": 1, "fp64": 2}, "fp64", "fp32"),
 )
 _CUDA = (
@@ -127,7 +123,7 @@ _CUDA = (
     # No device launches blocks of 2048.
     Knob("threads", {"64": 1, "128": 3, "256": 4, "512": 3, "1024": 1, "2048": 1}, "256", "2048"),
     # Vectors that a thread has in flight.
-    Knob("items", _alike("1", "2", "4", "8"), "1"),
+    Knob("items", {"1": 1, "2": 1, "4": 1, "8": 1}, "1"),
 )
 _CUDA_ROWS = (
     # fp32: a thread that adds up thousands of numbers loses digits.

@@ -39,7 +39,7 @@ class Kind(StrEnum):
     VIEW = "view"
     """The same numbers in the same order with another shape: free."""
     LIBRARY = "library"
-    """Stays in PyTorch: `call` is a Python format string over the operands `{0}`, `{1}`, ..."""
+    """Stays in PyTorch: `call`, e.g. `torch.matmul({0}, {1})`."""
 
 
 def _operator(op: str, reflected: bool = False) -> Callable[[Node, Operand], Node]:
@@ -64,6 +64,7 @@ class Node:
     dims: tuple[int, ...] = ()
     """Non-negative dimensions, ascending (REDUCE)."""
     call: str = ""
+    """How PyTorch does it (REDUCE, VIEW, LIBRARY): a format string over the operands."""
 
     __add__ = _operator("add")
     __radd__ = _operator("add", reflected=True)
@@ -138,16 +139,19 @@ def ordered(roots: Iterable[Node]) -> list[Node]:
     return list(order)
 
 
+def aligned(shape: Shape, rank: int) -> Shape:
+    """With as many dimensions as `rank`."""
+    return (1,) * (rank - len(shape)) + shape
+
+
 def broadcast(*shapes: Shape) -> Shape:
     """PyTorch's broadcasting; ValueError where the shapes don't fit."""
-    rank = max((len(s) for s in shapes), default=0)
-    result = [1] * rank
-    for shape in shapes:
-        for position, size in enumerate(shape, start=rank - len(shape)):
-            if size != 1 and result[position] not in (1, size):
-                raise ValueError(f"shapes do not broadcast: {shapes}")
-            result[position] = size if size != 1 else result[position]
-    return tuple(result)
+    rank = max(map(len, shapes), default=0)
+    alike = [aligned(shape, rank) for shape in shapes]
+    result = tuple(max(sizes) for sizes in zip(*alike, strict=True))
+    if any(n not in (1, result[d]) for shape in alike for d, n in enumerate(shape)):
+        raise ValueError(f"shapes do not broadcast: {shapes}")
+    return result
 
 
 def const(value: float) -> Node:
@@ -159,9 +163,10 @@ def pointwise(op: str, *args: Node, dtype: str = "float32") -> Node:
 
 
 def reduce(op: str, value: Node, dims: Iterable[int]) -> Node:
-    wanted = tuple(sorted(d % len(value.shape) for d in dims))
+    wanted = tuple(sorted(dims))
     shape = tuple(1 if d in wanted else n for d, n in enumerate(value.shape))
-    return Node(Kind.REDUCE, shape, args=(value,), op=op, dims=wanted)
+    call = f"{{0}}.{'sum' if op == 'sum' else f'a{op}'}(dim={wanted}, keepdim=True)"
+    return Node(Kind.REDUCE, shape, args=(value,), op=op, dims=wanted, call=call)
 
 
 def view(value: Node, shape: Shape) -> Node:
@@ -170,7 +175,9 @@ def view(value: Node, shape: Shape) -> Node:
         raise ValueError(f"cannot view {value.shape} as {shape}")
     if value.kind is Kind.VIEW:
         value = value.args[0]
-    return value if shape == value.shape else Node(Kind.VIEW, shape, value.dtype, (value,))
+    call = f"{{0}}.reshape({', '.join(map(str, shape)) or '()'})"
+    node = Node(Kind.VIEW, shape, value.dtype, (value,), call=call)
+    return value if shape == value.shape else node
 
 
 def library(call: str, args: Iterable[Node], shape: Shape) -> Node:

@@ -12,8 +12,8 @@ import math
 import operator
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Any
 
 from agent.tuner.tracing.graph import CannotTrace, Kind, Node
@@ -65,7 +65,7 @@ class Dotted:
         if name == "Parameter":
             return args[0]
         if name == "Sequential":
-            return Sequential(args)
+            return sequential(*args)
         if module == "torch.nn":
             return Layer(name, args, kwargs)
         if name == "tensor" and isinstance(args[0], (int, float)):
@@ -78,26 +78,17 @@ class Dotted:
         return operator_named(name)(*args, **kwargs)
 
 
-@dataclass(eq=False)
-class Instance:
-    """An instance of a class of the file, with its methods among the attributes."""
-
-    attributes: dict[str, Any] = field(default_factory=dict)
+class Instance(dict[str, Any]):
+    """The attributes of a module made of others, its methods among them."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.attributes["forward"](*args, **kwargs)
+        return self["forward"](*args, **kwargs)
 
 
-@dataclass(eq=False)
-class Sequential:
+def sequential(*modules: Any) -> Instance:
     """PyTorch's container of modules that follow each other."""
-
-    items: tuple[Any, ...]
-
-    def __call__(self, x: Any) -> Any:
-        for item in self.items:
-            x = item(x)
-        return x
+    items = {str(i): module for i, module in enumerate(modules)}
+    return Instance(items, forward=lambda x: reduce(lambda y, module: module(y), modules, x))
 
 
 def place(value: Any, path: str) -> Any:
@@ -106,11 +97,9 @@ def place(value: Any, path: str) -> Any:
         return Node(Kind.WEIGHT, value.shape, value.dtype, name=path)
     if isinstance(value, Layer):
         value.path = path
-    elif isinstance(value, Sequential):
-        value.items = tuple(place(item, f"{path}[{i}]") for i, item in enumerate(value.items))
     elif isinstance(value, Instance):
-        for name, item in value.attributes.items():
-            value.attributes[name] = place(item, f"{path}.{name}")
+        for name, item in value.items():
+            value[name] = place(item, f"{path}[{name}]" if name.isdigit() else f"{path}.{name}")
     return value
 
 
@@ -164,17 +153,14 @@ class Interpreter:
                 test = self.value(node.test, scope)
                 if isinstance(test, Node):
                     raise CannotTrace("a decision that depends on a tensor's values")
-                self._block(node.body if test else node.orelse, scope)
+                for statement in node.body if test else node.orelse:
+                    self.statement(statement, scope)
             case ast.Expr():
                 self.value(node.value, scope)
             case ast.Pass() | ast.Assert():
                 pass
             case _:
                 raise CannotTrace(f"a `{type(node).__name__.lower()}` statement")
-
-    def _block(self, body: Iterable[ast.stmt], scope: dict[str, Any]) -> None:
-        for statement in body:
-            self.statement(statement, scope)
 
     def _import(self, node: ast.Import | ast.ImportFrom, scope: dict[str, Any]) -> None:
         parent = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
@@ -196,7 +182,7 @@ class Interpreter:
                 owner = self.value(target.value, scope)
                 if not isinstance(owner, Instance):
                     raise CannotTrace(f"setting `{ast.unparse(target)}`")
-                owner.attributes[target.attr] = value
+                owner[target.attr] = value
             case ast.Subscript() if not self.forward:
                 # In `get_inputs`, where only a tensor's shape counts.
                 pass
@@ -213,9 +199,9 @@ class Interpreter:
                         return table[node.id]
                 raise CannotTrace(f"the name `{node.id}`")
             case ast.Tuple():
-                return tuple(self.value(n, scope) for n in node.elts)
+                return tuple(self._items(node.elts, scope))
             case ast.List():
-                return [self.value(n, scope) for n in node.elts]
+                return self._items(node.elts, scope)
             case ast.BinOp():
                 return self._arithmetic(
                     node.op, self.value(node.left, scope), self.value(node.right, scope)
@@ -238,6 +224,15 @@ class Interpreter:
             case _:
                 raise CannotTrace(f"the expression `{ast.unparse(node)}`")
 
+    def _items(self, nodes: Iterable[ast.expr], scope: dict[str, Any]) -> list[Any]:
+        items: list[Any] = []
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                items += plainly("*", tuple, self.value(node.value, scope))
+            else:
+                items.append(self.value(node, scope))
+        return items
+
     def _arithmetic(self, op: ast.AST, *operands: Any) -> Any:
         name = type(op).__name__
         if type(op) in NAMED and any(isinstance(x, Node) for x in operands):
@@ -252,22 +247,22 @@ class Interpreter:
                 return getattr(math, name, None)
             case Dotted():
                 return Dotted(f"{owner.path}.{name}")
-            case Instance() if name in owner.attributes:
-                return owner.attributes[name]
+            case Instance() if name in owner:
+                return owner[name]
             case Node() if name == "shape":
                 return owner.shape
             case Node():
                 method = partial(operator_named(name), owner)
                 return method() if name in ("T", "mT") else method
-            case tuple() if name in getattr(owner, "_fields", ()):
-                return getattr(owner, name)
+            case tuple() if name == "values":
+                return owner[0]
         raise CannotTrace(f"the attribute `{name}`")
 
     def _call(self, node: ast.Call, scope: dict[str, Any]) -> Any:
         if ast.unparse(node.func).startswith("super("):
             return None
         called = self.value(node.func, scope)
-        args = [self.value(a, scope) for a in node.args]
+        args = self._items(node.args, scope)
         if any(k.arg is None for k in node.keywords):
             raise CannotTrace("`**` in a call")
         kwargs = {str(k.arg): self.value(k.value, scope) for k in node.keywords}
@@ -285,7 +280,8 @@ class Interpreter:
             if len(given) > len(names) or scope.keys() != set(names):
                 raise TypeError(f"it takes {', '.join(names)}")
             try:
-                self._block(node.body, scope)
+                for statement in node.body:
+                    self.statement(statement, scope)
             except _Return as returned:
                 return returned.value
             return None
@@ -302,9 +298,9 @@ class Interpreter:
             instance = Instance()
             for statement in node.body:
                 if isinstance(statement, ast.FunctionDef):
-                    instance.attributes[statement.name] = self._function(statement, instance)
-            if "__init__" in instance.attributes:
-                instance.attributes["__init__"](*args, **kwargs)
+                    instance[statement.name] = self._function(statement, instance)
+            if "__init__" in instance:
+                instance["__init__"](*args, **kwargs)
             return instance
 
         return construct

@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from agent.tuner.tracing.graph import CannotTrace, Kind, Node, Shape, broadcast, library, view
-from agent.tuner.tracing.operators import FORMULAS, Operator, mean
+from agent.tuner.tracing.operators import FORMULAS, Operator
 
 Size = int | Sequence[int]
 
@@ -44,8 +44,7 @@ def conv(
     bias: bool = True,
 ) -> Shape:
     rank = len(x) - 2
-    k, s = spread(kernel_size, rank), spread(stride, rank)
-    p, d = spread(padding, rank), spread(dilation, rank)
+    k, s, p, d = (spread(size, rank) for size in (kernel_size, stride, padding, dilation))
     sizes = [(x[2 + i] + 2 * p[i] - d[i] * (k[i] - 1) - 1) // s[i] + 1 for i in range(rank)]
     if x[1] != in_channels or min(sizes) < 1:
         raise ValueError(f"a convolution of {list(x)}")
@@ -64,8 +63,7 @@ def conv_transpose(
     bias: bool = True,
 ) -> Shape:
     rank = len(x) - 2
-    k, s = spread(kernel_size, rank), spread(stride, rank)
-    p, o = spread(padding, rank), spread(output_padding, rank)
+    k, s, p, o = (spread(size, rank) for size in (kernel_size, stride, padding, output_padding))
     sizes = [(x[2 + i] - 1) * s[i] - 2 * p[i] + k[i] + o[i] for i in range(rank)]
     return (x[0], out_channels, *sizes)
 
@@ -100,11 +98,7 @@ def matmul(input: Node, other: Node) -> Node:
 
 
 def adaptive_avg_pool(rank: int, input: Node, output_size: Size) -> Node:
-    """To size 1 it is a mean."""
-    sizes = spread(output_size, rank)
-    if sizes == (1,) * rank:
-        return mean(input, tuple(range(-rank, 0)))
-    shape = (*input.shape[:-rank], *sizes)
+    shape = (*input.shape[:-rank], *spread(output_size, rank))
     return library(f"F.adaptive_avg_pool{rank}d({{0}}, {output_size})", [input], shape)
 
 
@@ -155,18 +149,13 @@ def transpose(input: Node, dim0: int = -2, dim1: int = -1) -> Node:
 
 def chunk(input: Node, chunks: int, dim: int = 0) -> tuple[Node, ...]:
     axis = dim % len(input.shape)
-    size = input.shape[axis]
+    before, size, after = input.shape[:axis], input.shape[axis], input.shape[axis + 1 :]
     part = -(-size // chunks)
+    lengths = {start: min(part, size - start) for start in range(0, size, part)}
     return tuple(
-        _narrow(input, axis, start, min(part, size - start)) for start in range(0, size, part)
+        library(f"{{0}}.narrow({axis}, {start}, {length})", [input], (*before, length, *after))
+        for start, length in lengths.items()
     )
-
-
-def _narrow(x: Node, axis: int, start: int, length: int) -> Node:
-    if length == x.shape[axis]:
-        return x
-    shape = (*x.shape[:axis], length, *x.shape[axis + 1 :])
-    return library(f"{{0}}.narrow({axis}, {start}, {length})", (x,), shape)
 
 
 def index(input: Node, key: Any) -> Node:
@@ -234,6 +223,8 @@ class Layer:
 
     def __call__(self, *inputs: Any) -> Any:
         """What its forward returns; CannotTrace where it is unknown."""
+        if not self.path and (self.name in LEFT or self.name == "LayerNorm"):
+            raise CannotTrace(f"an `nn.{self.name}` made inside `forward`")
         if self.name in LEFT:
             shape = LEFT[self.name](inputs[0].shape, *self.args, **self.kwargs)
             return library(f"{self.path}({{0}})", inputs, shape)

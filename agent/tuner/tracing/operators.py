@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import pi, prod, sqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 from agent.tuner.tracing.graph import (
     CannotTrace,
@@ -80,13 +80,6 @@ def hardswish(input: Node, inplace: bool = False) -> Node:
 # Reductions ---------------------------------------------------------------------------------------
 
 
-class Extremes(NamedTuple):
-    """What `torch.max(x, dim)` and `torch.min(x, dim)` return; places are beyond us."""
-
-    values: Node
-    indices: None = None
-
-
 def every(x: Node, dim: Dims) -> tuple[int, ...]:
     """The dimensions meant by `dim`, non-negative and ascending."""
     if dim is None:
@@ -123,10 +116,10 @@ def _count(x: Node, dim: Dims) -> int:
     return prod(x.shape[d] for d in every(x, dim))
 
 
-def extreme(op: str, input: Node, dim: Dims = None, keepdim: bool = False) -> Node | Extremes:
-    """Of everything, or along one dimension."""
+def extreme(op: str, input: Node, dim: Dims = None, keepdim: bool = False) -> Any:
+    """Of everything, or along one dimension; then with indices, which are beyond us."""
     values = reducing(partial(reduce, op))(input, dim, keepdim)
-    return values if dim is None else Extremes(values)
+    return values if dim is None else (values, None)
 
 
 def var(x: Node, dim: Dims = None, unbiased: bool = True) -> Node:

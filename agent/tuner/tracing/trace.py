@@ -11,11 +11,9 @@ from agent.tuner.tracing.interpreter import FRESH, Interpreter, place, plainly
 def trace(source: str) -> Graph:
     """Read a KernelBench-style file; CannotTrace where it can't be understood as a whole."""
     try:
-        tree = ast.parse(source)
+        return _graph(ast.parse(source))
     except SyntaxError as error:
         raise CannotTrace(f"line {error.lineno}, which is not Python") from None
-    try:
-        return _graph(tree)
     except RecursionError:
         raise CannotTrace("a computation this deep") from None
 
@@ -25,9 +23,9 @@ def _graph(tree: ast.Module) -> Graph:
     names = interpreter.globals
     if not {"Model", "get_inputs", "get_init_inputs"} <= set(names):
         raise CannotTrace("a file without `Model`, `get_inputs` and `get_init_inputs`")
-    given = plainly("get_init_inputs", names["get_init_inputs"])
+    given = plainly("get_init_inputs", lambda: tuple(names["get_init_inputs"]()))
     model = place(plainly("Model", names["Model"], *given), "self")
-    inputs = plainly("get_inputs", names["get_inputs"])
+    inputs = plainly("get_inputs", lambda: tuple(names["get_inputs"]()))
     arguments = _parameters(tree)
     if len(arguments) != len(inputs):
         raise CannotTrace(
@@ -52,8 +50,7 @@ def _graph(tree: ast.Module) -> Graph:
 
 def _parameters(tree: ast.Module) -> tuple[str, ...]:
     """The names of the arguments of `Model.forward`."""
-    model = next(s for s in tree.body if isinstance(s, ast.ClassDef) and s.name == "Model")
-    for statement in model.body:
-        if isinstance(statement, ast.FunctionDef) and statement.name == "forward":
-            return tuple(a.arg for a in statement.args.args)[1:]
-    raise CannotTrace("a `Model` without `forward`")
+    models = (s for s in tree.body if isinstance(s, ast.ClassDef) and s.name == "Model")
+    methods = (s for model in models for s in model.body if isinstance(s, ast.FunctionDef))
+    names = (a.arg for s in methods if s.name == "forward" for a in s.args.args)
+    return tuple(names)[1:]

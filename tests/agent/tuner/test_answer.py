@@ -74,6 +74,7 @@ def test_parameters_and_helpers_are_kept() -> None:
         (module("return x @ x", x="torch.randn(3, 3)"), {}, "leave to PyTorch"),
         ("not python at all (", {}, "not Python"),
         ("", {}, "Model"),
+        (SOFTMAX.replace("return []", "return 3"), {}, "get_init_inputs"),
         (module("return x.sum(dim=0)", x="torch.randn(3, 3)"), {}, "leave to PyTorch"),
         (SOFTMAX, {"backend": "triton"}, "`triton`"),
         (SOFTMAX, {"precision": "fp16"}, "`fp16`"),

@@ -7,30 +7,18 @@ from random import Random
 import pytest
 
 from agent.tuner import answer
-from agent.tuner.planning.policy import MOVES
 from agent.tuner.planning.prompt import fenced
-from agent.tuner.planning.schedule import Schedule, space
+from agent.tuner.planning.schedule import Schedule
 from evaluator.builder.builder import Builder
 from problems.sizes import SizeClass
 from tests.agent.tuner.families import FAMILIES
-from tests.agent.tuner.prompts import POINTWISE, SOFTMAX, Turn, prompt
+from tests.agent.tuner.prompts import SOFTMAX, Turn, prompt
 from tests.agent.tuner.written import candidate, chosen, claimed, request, safe
 from tests.nvcc import needs_nvcc
-from tools.profiling.profile_report import Bottleneck
-
-EVEN = {"129": "136", "19)": "24)", "517": "516", "70001": "70008", "31)": "32)"}
-"""Sizes that vectors divide in place of those that they don't."""
 
 BOLD = {
-    "vec": "4", "threads": "64", "team": "32", "stage": "regs", "items": "2", "maths": "fast",
-    "acc": "fp32",
+    "vec": "4", "threads": "64", "team": "32", "stage": "regs", "items": "2", "acc": "fp32",
 }  # fmt: skip
-
-
-def even(text: str) -> str:
-    for odd, size in EVEN.items():
-        text = text.replace(odd, size)
-    return text
 
 
 @pytest.fixture(scope="session")
@@ -64,36 +52,6 @@ def test_nvcc_takes_every_problem_that_is_claimed(builder: Builder, draw: str) -
         if not outcome.ok or outcome.headers != "light":
             refused[name] = f"{schedule.plan()} {outcome.headers} {outcome.log[:1000]}"
     assert not refused
-
-
-@pytest.mark.parametrize("family", ["map", "rows"])
-def test_a_plan_is_a_line_that_reads_back(family: str) -> None:
-    known = space("cuda", family)
-    longest = Schedule(family, {k.name: max(k.choices, key=len) for k in known.knobs})
-    assert len(longest.plan()) <= 120
-    for schedule in (known.default(), longest):
-        read = Schedule.parse(f"# plan: {schedule.plan()}\n")
-        assert read is not None and known.adopt(read) == schedule
-
-
-@pytest.mark.parametrize("bottleneck", Bottleneck)
-@pytest.mark.parametrize("reference", [even(POINTWISE), SOFTMAX])
-def test_the_bottleneck_picks_the_next_move(reference: str, bottleneck: Bottleneck) -> None:
-    base = chosen(reference)
-    asked = prompt(reference, [Turn(base, "correct", 1.5)], "GEP", 0, bottleneck, "cuda")
-    new = Schedule.parse(fenced(answer(asked, None, 0)))
-    assert new is not None
-    moved = {(k, v) for k, v in new.choices.items() if base[k] != v}
-    moves = [
-        {
-            (k, v)
-            for k, v in (pair.split("=") for pair in move.split())
-            if base.choices.get(k, v) != v
-        }
-        for move in MOVES["cuda"].get(bottleneck, ())
-    ]
-    known = [move for move in moves if move]
-    assert moved in known if known else len(moved) == 1
 
 
 def test_a_block_that_no_device_launches_is_backed_out_of() -> None:

@@ -1,5 +1,7 @@
 """What the tuner reads from a prompt."""
 
+import pytest
+
 from agent.prompt.feedback import sections as _  # noqa: F401 (its headings are the contract)
 from agent.tuner.planning.prompt import read, split
 from agent.tuner.planning.schedule import Schedule, space
@@ -43,15 +45,19 @@ def test_letters_that_are_off_leave_nothing() -> None:
 
 def test_headings_inside_fences_are_none() -> None:
     text = "## A\n\n````python\n```\n## B\n```\n````\n\n## C\nx"
-    assert list(split(text)) == ["", "A", "C"]
+    assert list(split(text)) == ["A", "C"]
 
 
-def test_plans_survive_the_table() -> None:
-    for family in ("map", "rows"):
-        plan = space("cpp", family).default().plan()
-        assert len(plan) <= 120, "the table of attempts cuts there"
-        assert Schedule.parse(plan.replace("|", "/")) == Schedule.parse(plan)
-        assert Schedule.parse(f"# plan: {plan}\nimport torch") == space("cpp", family).default()
+@pytest.mark.parametrize("backend", ["cpp", "cuda"])
+@pytest.mark.parametrize("family", ["map", "rows"])
+def test_plans_survive_the_table(backend: str, family: str) -> None:
+    known = space(backend, family)
+    longest = Schedule(family, {k.name: max(k.choices, key=len) for k in known.knobs})
+    assert len(longest.plan()) <= 120, "the table of attempts cuts there"
+    for schedule in (known.default(), longest):
+        plan = schedule.plan()
+        assert Schedule.parse(plan.replace("|", "/")) == schedule
+        assert Schedule.parse(f"# plan: {plan}\nimport torch") == known.adopt(schedule) == schedule
 
 
 def test_a_plan_of_somebody_else_is_none_of_ours() -> None:
