@@ -115,25 +115,24 @@ def _opened(path: Path) -> int:
 
 
 def _take(handle: int, most_s: float | None, waits: Callable[[str], None] | None) -> bool:
-    if most_s is None:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    """Raises `OSError` on a file system without locks."""
+    end = time.monotonic() + (most_s or 0.0)
+    while not _taken(handle):
+        if most_s is None:
             said = os.pread(handle, 100, 0).decode(errors="replace")
             holder = "".join(filter(str.isprintable, said)) or "another process"
             if waits is not None and holder != own_holder():
                 waits(holder)
             fcntl.flock(handle, fcntl.LOCK_EX)
-        return True
-    end = time.monotonic() + most_s
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= end:
-                return False
-            time.sleep(0.005)
-        except OSError:
-            return False  # a file system without locks
-        else:
             return True
+        if time.monotonic() >= end:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+def _taken(handle: int) -> bool:
+    with suppress(BlockingIOError):
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Literal
 
 from evaluator.hardware.cores import usable_cores
-from evaluator.hardware.kernel_files import read_text
+from evaluator.hardware.kernel_files import kilobyte_fields, read_text
 from evaluator.hardware.nvml import device_index, nvml_handles, nvml_library
 from evaluator.hardware.published import (
     CORES_PER_SM,
@@ -71,12 +71,11 @@ def describe_cpu() -> DeviceInfo:
     text = read_text(Path("/proc/cpuinfo"))
     found = re.search(r"^(?:flags|Features)\s*:\s*(.+)$", text, re.MULTILINE)
     present = set(found[1].split()) if found else set()
-    memory = re.search(r"^MemTotal:\s+(\d+) kB", read_text(Path("/proc/meminfo")), re.MULTILINE)
     caches = _cpu_caches()
     return DeviceInfo(
         name=_cpu_name(text),
         kind="cpu",
-        memory_bytes=int(memory[1]) * 1024 if memory else 0,
+        memory_bytes=kilobyte_fields(Path("/proc/meminfo")).get("MemTotal", 0),
         cores=usable_cores(),
         flags=tuple(flag for flag in _FLAGS if flag in present),
         l1_bytes=max((size for level, size, _ in caches if level == 1), default=0),

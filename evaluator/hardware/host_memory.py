@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from evaluator.hardware.kernel_files import read_text
+from evaluator.hardware.kernel_files import kilobyte_fields
 
 _MEMINFO = Path("/proc/meminfo")
 _STATUS = Path("/proc/self/status")
@@ -19,7 +18,7 @@ def free_share(meminfo: Path = _MEMINFO) -> float:
 
     A control group's limit is not looked at: what counts against it includes the files it read.
     """
-    memory = _kilobyte_fields(meminfo)
+    memory = kilobyte_fields(meminfo)
     if "MemAvailable" not in memory or "MemTotal" not in memory:
         return 1.0
     return memory["MemAvailable"] / memory["MemTotal"]
@@ -27,7 +26,7 @@ def free_share(meminfo: Path = _MEMINFO) -> float:
 
 def available_bytes(meminfo: Path = _MEMINFO) -> int | None:
     """`MemAvailable`; None where the kernel does not report it."""
-    return _kilobyte_fields(meminfo).get("MemAvailable")
+    return kilobyte_fields(meminfo).get("MemAvailable")
 
 
 @contextmanager
@@ -36,7 +35,7 @@ def growth_limited(more_bytes: int | None) -> Iterator[None]:
 
     There is no limit for None, or where the kernel does not report what the process holds.
     """
-    held = _kilobyte_fields(_STATUS).get("VmData")
+    held = kilobyte_fields(_STATUS).get("VmData")
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     if more_bytes is None or held is None or hard != resource.RLIM_INFINITY:
         yield
@@ -46,8 +45,3 @@ def growth_limited(more_bytes: int | None) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
-
-
-def _kilobyte_fields(file: Path) -> dict[str, int]:
-    lines = re.findall(r"^(\w+):\s+(\d+) kB$", read_text(file), re.MULTILINE)
-    return {name: 1024 * int(kilobytes) for name, kilobytes in lines}

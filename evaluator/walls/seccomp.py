@@ -15,28 +15,14 @@ import struct
 from dataclasses import dataclass
 
 from evaluator.walls.kernel import (
-    CLONE_NEWCGROUP,
-    CLONE_NEWIPC,
-    CLONE_NEWNET,
-    CLONE_NEWNS,
-    CLONE_NEWPID,
-    CLONE_NEWUSER,
-    CLONE_NEWUTS,
+    CLONE_ANYTHING_NEW,
     PR_SET_CHILD_SUBREAPER,
+    PR_SET_PDEATHSIG,
     PR_SET_SECCOMP,
     prctl,
     system_call,
 )
 
-_NAMESPACES = (
-    CLONE_NEWNS
-    | CLONE_NEWCGROUP
-    | CLONE_NEWUTS
-    | CLONE_NEWIPC
-    | CLONE_NEWUSER
-    | CLONE_NEWPID
-    | CLONE_NEWNET
-)
 _CLONE_PARENT = 0x8000  # what is made so is a child of the zygote's, where no look at a worker goes
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32_BIT = 0x40000000
@@ -44,7 +30,6 @@ _ALLOW, _ERRNO, _KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN, _AND = 0x20, 0x15, 0x35, 0x45, 0x06, 0x54
 _NUMBER, _ARCH, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24
 _F_SETSIG = 10
-_PR_SET_PDEATHSIG = 1
 _EXIT_SIGNAL = 0xFF
 """The bits of clone's flags that say which signal a child's end sends."""
 _MODE_FILTER, _SET_MODE_FILTER, _ALL_THREADS = 2, 1, 1
@@ -191,7 +176,7 @@ def filter_code(machine: str, *, stays_stopped: bool = False) -> bytes:
     if stays_stopped:
         program += [
             *_refused(numbers["fcntl"], _SECOND_ARGUMENT, _EQUAL, _F_SETSIG),
-            *_refused(numbers["prctl"], _FIRST_ARGUMENT, _EQUAL, _PR_SET_PDEATHSIG),
+            *_refused(numbers["prctl"], _FIRST_ARGUMENT, _EQUAL, PR_SET_PDEATHSIG),
             *_refused(numbers["prctl"], _FIRST_ARGUMENT, _EQUAL, PR_SET_CHILD_SUBREAPER),
             _Instruction(_EQUAL, numbers["clone"], if_false=6),
             _Instruction(_LOAD, _FIRST_ARGUMENT),
@@ -202,7 +187,7 @@ def filter_code(machine: str, *, stays_stopped: bool = False) -> bytes:
             _Instruction(_LOAD, _NUMBER),
         ]
     program += [
-        *_refused(numbers["clone"], _FIRST_ARGUMENT, _ANY_BIT, _NAMESPACES | _CLONE_PARENT),
+        *_refused(numbers["clone"], _FIRST_ARGUMENT, _ANY_BIT, CLONE_ANYTHING_NEW | _CLONE_PARENT),
         _Instruction(_EQUAL, numbers["socket"], if_false=3),
         _Instruction(_LOAD, _FIRST_ARGUMENT),
         _Instruction(_EQUAL, socket.AF_UNIX, if_true=1),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-import re
 import resource
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import torch
 
 from evaluator.hardware.cuda_memory import import_memory
+from evaluator.hardware.kernel_files import kilobyte_fields
 from evaluator.worker.orders import Layout
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -62,8 +62,5 @@ def tensor_at(memory: torch.Tensor, layout: Layout) -> torch.Tensor:
 
 def limit_growth(more_bytes: int) -> None:
     """Let this process write to so much more than it could write to until now."""
-    held = re.search(r"^VmData:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
-    if held is None:
-        raise OSError("/proc/self/status has no VmData")
-    most = int(held[1]) * 1024 + more_bytes
+    most = kilobyte_fields(Path("/proc/self/status"))["VmData"] + more_bytes
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +18,7 @@ from evaluator.backend_flags import BackendFlags
 from evaluator.builder.handover import Build
 from evaluator.errors import DeviceError
 from evaluator.evaluation import BuildReport, Status
-from evaluator.hardware.kernel_files import read_text
+from evaluator.hardware.kernel_files import kilobyte_fields
 from evaluator.ipc.failure import Phase
 from evaluator.ipc.reply import GATE_BYTES, Reply, Sources
 from evaluator.ipc.wire import Kind, Message
@@ -128,7 +127,7 @@ class ModuleRunner:
         self.memory_bytes: int | None = None
         """The most that the worker held of its device, as seen after its calls or those of another
         worker with the same module."""
-        self._readable = device.type == "cpu" and can_read(worker.pid)
+        self._reads_in_place = device.type == "cpu" and can_read(worker.pid)
 
     def construct_again(self) -> None:
         self.construct_on(self)
@@ -137,10 +136,6 @@ class ModuleRunner:
     def _slot(self) -> torch.Tensor:
         assert self._outputs is not None
         return self._outputs.bytes[:-GATE_BYTES]
-
-    @property
-    def _reads_in_place(self) -> bool:
-        return self.device.type == "cpu" and self._readable
 
     @property
     def build(self) -> BuildReport | None:
@@ -483,10 +478,8 @@ class WorkerMemory:
         if self._device.type == "cuda":
             free, total = torch.cuda.mem_get_info(self._device)
             return int(total - free - torch.cuda.memory_reserved(self._device))
-        name = "VmHWM" if most else "VmRSS"
-        status = read_text(Path(f"/proc/{self._pid}/status"))
-        found = re.search(rf"^{name}:\s+(\d+) kB$", status, re.MULTILINE)
-        return 1024 * int(found[1]) if found else None
+        status = kilobyte_fields(Path(f"/proc/{self._pid}/status"))
+        return status.get("VmHWM" if most else "VmRSS")
 
 
 def _not_constructed(*runners: ModuleRunner) -> None:

@@ -99,26 +99,17 @@ def tasks(pid: int, init: int | None = None) -> list[Task]:
     while waiting:
         # What loses its parent meanwhile has come to `init`, which is looked at last.
         process = waiting.pop()
-        threads, children = _threads(process)
-        found += threads
-        waiting += children
+        with contextlib.suppress(OSError), os.scandir(f"/proc/{process}/task") as listing:
+            for thread in listing:
+                with contextlib.suppress(OSError):
+                    found.append(_task(thread.path))
+                    waiting += map(int, _read(f"{thread.path}/children").split())
     return found
 
 
 @cache
 def _shows_children() -> bool:
     return Path("/proc/thread-self/children").exists()
-
-
-def _threads(pid: int) -> tuple[list[Task], list[int]]:
-    """Those of a process, and its children."""
-    found, children = list[Task](), list[int]()
-    with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/task") as listing:
-        for thread in listing:
-            with contextlib.suppress(OSError):
-                found.append(_task(thread.path))
-                children += map(int, _read(f"{thread.path}/children").split())
-    return found, children
 
 
 def _task(folder: str) -> Task:
