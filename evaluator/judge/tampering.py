@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 
@@ -28,16 +27,6 @@ _ORDINARY_CALLS = 3
 """A candidate that survives these, and then ends at the end of memory, was ended by that."""
 
 
-@dataclass(frozen=True)
-class _Seen:
-    returned: int
-    """Calls that ended well, one after the other."""
-    modified: bool
-    """Whether inputs were written to."""
-    overrun: bool
-    """Whether memory around them was."""
-
-
 def explained(
     context: ProblemContext, candidate: Candidate, draw: Draw, build: Build, crash: Rejection
 ) -> Rejection | None:
@@ -52,18 +41,20 @@ def explained(
     if not is_fault:
         return None
     at_end: list[int | None] = [] if draw.at_end is None else [draw.at_end]
-    seen = _seen(context, candidate, draw, [None] * _ORDINARY_CALLS + at_end, build)
-    if seen.modified and not context.reference.changes_inputs:
+    calls = [None] * _ORDINARY_CALLS + at_end
+    returned, modified, overrun = _seen(context, candidate, draw, calls, build)
+    if modified and not context.reference.changes_inputs:
         return Rejection(
             Status.INTEGRITY, Reason.INPUT_MODIFIED, WRITES_TO_INPUTS, detail=crash.message
         )
     message = WRITES_BEYOND
-    if not seen.overrun:
-        if not at_end or seen.returned != _ORDINARY_CALLS:
+    if not overrun:
+        if not at_end or returned != _ORDINARY_CALLS:
             return None
         source = f"{context.reference.source}\n\nModelNew = Model\n"
         eager = Candidate(source=source, backend=Backend.CPP)
-        if not _seen(context, eager, draw, at_end, no_build).returned:
+        survived, _, _ = _seen(context, eager, draw, at_end, no_build)
+        if not survived:
             context.draws.ends = 0
             return None
         message = f"forward reads memory beyond the end of input {draw.at_end}"
@@ -76,8 +67,9 @@ def _seen(
     draw: Draw,
     calls: Sequence[int | None],
     build: Build,
-) -> _Seen:
-    """Call a candidate in a fresh worker, on inputs that it may write to.
+) -> tuple[int, bool, bool]:
+    """Call a candidate in a fresh worker, on inputs that it may write to: how many calls returned,
+    whether inputs were written to, and whether memory around them was.
 
     Read-only inputs end a worker that writes to them, but a crash alone does not say why. The
     judge compares its own bytes before and after, so nothing rests on what the worker says.
@@ -108,4 +100,4 @@ def _seen(
         runner.close()
         order = None
         arena.close()
-    return _Seen(returned, modified, overrun)
+    return returned, modified, overrun

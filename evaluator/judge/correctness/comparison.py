@@ -78,8 +78,8 @@ def compare(
     precision: Precision,
     *,
     tolerance: float | None = None,
-    accumulation: int | None = None,
-    poison: bytes | int | None = None,
+    accumulation: int = 1,
+    poison: int | None = None,
     multiple: float | None = None,
     assumed_errors: Sequence[float | None] | None = None,
     most_share: float = 1.0,
@@ -96,9 +96,8 @@ def compare(
         inputs: the call's flattened input tensors: for ties, and to recognise copies.
         precision: the task's precision.
         tolerance: relative and absolute, of `torch.allclose`; None: our own rule.
-        accumulation: longest sum behind one output element (`Work.accumulation`); None: guessed
-            from the shapes.
-        poison: what the output slots were filled with before the call, as bytes that repeat.
+        accumulation: longest sum behind one output element (`Work.accumulation`).
+        poison: the 32-bit word that unwritten memory held; None: not known.
         multiple: m, in place of the rule's.
         assumed_errors: RMSE(L-R) over rms(R) of each output, known from other calls; None counts
             as 0. Then L stands in for R, and one unit of m is taken off: what passes would pass
@@ -140,8 +139,7 @@ def compare(
             wrong = _not_close(k, reference, tolerance)
             ok = wrong is None
         else:
-            n = accumulation or _longest_accumulation(inputs, k)
-            law = rule(precision, k.dtype, k.numel(), n, assumed=r is None)
+            law = rule(precision, k.dtype, k.numel(), accumulation, assumed=r is None)
             if multiple is not None:
                 law = replace(law, multiple=multiple)
             if assumed_errors is not None:
@@ -172,12 +170,6 @@ def compare(
         if not ok:
             return replace(verdict, ok=False, excusable=excusable)
     return verdict
-
-
-def _longest_accumulation(inputs: Sequence[Tensor], output: Tensor) -> int:
-    longest: int = max((max(t.shape, default=1) for t in inputs), default=1)
-    total = sum(t.numel() for t in inputs)
-    return int(max(1, longest, total // output.numel()))
 
 
 def _wrong_integers(

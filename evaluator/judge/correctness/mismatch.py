@@ -66,7 +66,7 @@ def describe(
     wrong: Tensor | None = None,
     allowance: Allowance | None = None,
     inputs: Sequence[Tensor] = (),
-    poison: bytes | int | None = None,
+    poison: int | None = None,
 ) -> Mismatch:
     """Say what is wrong with an output that was refused.
 
@@ -75,16 +75,12 @@ def describe(
         wrong: bool, same shape: the wrong elements, where they are known.
         allowance: how far elements may be off otherwise. Where the refusal rests on
             an average and no element exceeds it, it is narrowed until some do.
-        poison: what the slot was filled with: bytes that repeat (1, 2, 4 or 8 of them), or the
-            same as a little-endian int (4 bytes, or 8 if it needs them).
+        poison: the 32-bit word that unwritten memory held.
     """
     if wrong is None:
         wrong = _wrong(actual, expected, allowance)
     found = _sample(actual, expected, wrong, allowance)
-    pattern = (
-        poison.to_bytes(4 if poison < 2**32 else 8, "little") if isinstance(poison, int) else poison
-    )
-    patterns, details = recognise(found, actual, wrong, inputs, pattern)
+    patterns, details = recognise(found, actual, wrong, inputs, poison)
     return Mismatch(
         output=output,
         kind="values",

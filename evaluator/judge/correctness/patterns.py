@@ -21,12 +21,9 @@ _NEARLY = 1000.0
 
 
 def recognise(
-    found: Wrong, actual: Tensor, wrong: Tensor, inputs: Sequence[Tensor], poison: bytes | None
+    found: Wrong, actual: Tensor, wrong: Tensor, inputs: Sequence[Tensor], poison: int | None
 ) -> tuple[tuple[Pattern, ...], Detail]:
-    """Pattern codes, likeliest first, and what they rest on.
-
-    poison: bytes that repeat through the slot before the call; None: not known.
-    """
+    """Pattern codes, likeliest first, and what they rest on. `poison`: as in `describe`."""
     codes: list[Pattern] = []
     details: Detail = {}
 
@@ -73,13 +70,13 @@ def _share(name: str, where: Tensor, least: float = 0.0) -> Detail | None:
     return {name: share} if share > least else None
 
 
-def _poisoned(found: Wrong, actual: Tensor, poison: bytes | None) -> Tensor:
+def _poisoned(found: Wrong, actual: Tensor, poison: int | None) -> Tensor:
     size = actual.element_size()
-    if not poison or 8 % len(poison) or size > 8:
+    if poison is None or size > 8:
         return torch.zeros(found.flat.shape, dtype=torch.bool)
     at = found.flat.to(actual.device)
     elements = actual.reshape(-1)[at].contiguous().view(torch.uint8).reshape(-1, size).cpu()
-    tile = torch.frombuffer(bytearray(poison * (8 // len(poison))), dtype=torch.uint8)
+    tile = torch.frombuffer(bytearray(2 * poison.to_bytes(4, "little")), dtype=torch.uint8)
     return (elements == tile.reshape(-1, size)[found.flat % (8 // size)]).all(1)
 
 

@@ -11,7 +11,7 @@ from evaluator.mismatch_words import mismatch_words
 from evaluator.settings import Precision
 from tests.evaluator.judge.correctness.calibration import rand, randn, rounded
 
-POISON = b"\x5a\xa5\xf3\x7f"
+POISON = 0x7FF3A55A
 """As a little-endian float32: a NaN with a payload of its own."""
 SHAPE = (48, 64)
 
@@ -22,8 +22,7 @@ def right():
 
 def with_poison(where):
     out = right()
-    word = int.from_bytes(POISON, "little")
-    out.view(torch.int32)[where] = word
+    out.view(torch.int32)[where] = POISON
     return out
 
 
@@ -188,19 +187,13 @@ def test_sampling_a_large_output_is_even(monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64, torch.int8])
-@pytest.mark.parametrize(
-    "poison", [b"\xab", b"\x5a\xa5", POISON, b"\x01\x92\xa3\xb4\xc5\xd6\xe7\xf8"]
-)
-def test_poison_is_known_in_every_dtype(dtype, poison):
+def test_poison_is_known_in_every_dtype(dtype):
     expected = torch.arange(64).to(dtype)
-    slot = torch.frombuffer(bytearray(poison * (512 // len(poison))), dtype=torch.uint8)
+    slot = torch.full((128,), POISON, dtype=torch.int32).view(torch.uint8)
     unwritten = slot[: 64 * expected.element_size()].view(dtype)
-    mismatch = describe(0, unwritten, expected, poison=poison)
+    mismatch = describe(0, unwritten, expected, poison=POISON)
     assert mismatch.patterns[0] == "unwritten"
     assert mismatch.details["unwritten_share"] == 1.0
-    word = int.from_bytes(poison, "little")
-    if len(poison) >= 4:
-        assert describe(0, unwritten, expected, poison=word).patterns[0] == "unwritten"
 
 
 def test_wrong_integers_are_described():
