@@ -27,9 +27,7 @@ class Tool(StrEnum):
     """What looks for errors that a right result does not show."""
 
     ADDRESS = "address"
-    """AddressSanitizer."""
     UNDEFINED = "undefined"
-    """UndefinedBehaviorSanitizer."""
     MEMCHECK = "memcheck"
     RACECHECK = "racecheck"
     INITCHECK = "initcheck"
@@ -44,7 +42,6 @@ class Finding(Record):
     frames: tuple[str, ...] = ()
     """Innermost first, at most 5, only those within the candidate's sources."""
     refuses: bool = False
-    """Whether the candidate is refused for it."""
     lines: dict[str, str] = Field(default_factory=dict)
     """Lines of the sources as they were compiled that it names, and those around them, by place:
     `main.cpp:12`. Empty where they are not known."""
@@ -65,7 +62,7 @@ class SanitizerRun(Record):
     """Why it did not run, or why its run is inconclusive."""
     findings: tuple[Finding, ...] = ()
     calls: int = 0
-    """Calls of forward that it watched."""
+    """Of forward, that it watched."""
     seconds: float = 0.0
 
 

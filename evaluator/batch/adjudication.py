@@ -165,7 +165,6 @@ class Adjudication:
                 yield f"    {row.difference}"
 
     def write(self, folder: Path) -> list[Path]:
-        """Returns the paths."""
         page, whole = folder / PAGE, folder / WHOLE
         write_plain(page, "\n".join(self._page()) + "\n")
         kernels = [row.as_json() for row in self.rows]

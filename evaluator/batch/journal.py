@@ -37,7 +37,6 @@ class Journal:
             ) from None
         self._known = _read(path)
         self.taken = 0
-        """How many verdicts were taken over."""
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         # Another machine may have another device of that name.
@@ -49,7 +48,7 @@ class Journal:
         evaluation = self._judge.evaluate(request)
         # What a limit of time decided may be otherwise the next time.
         if evaluation.is_lasting:
-            line = {"request": key, "evaluation": evaluation.model_dump(mode="json", by_alias=True)}
+            line = {"request": key, "evaluation": evaluation.as_json()}
             with self._lock, self.path.open("a") as file:
                 file.write(json.dumps(line) + "\n")
         return evaluation

@@ -86,28 +86,25 @@ class Enclosure:
             trial = {"bait": asdict(laid), "folder": handle, "path": str(scratch / "bait")}
             for namespaces in (True, False):
                 self._namespaces = namespaces
-                done = self._run([], _made(scratch / str(namespaces)), _TRIAL_TIMEOUT_S, trial)
+                done = self.run([], _made(scratch / str(namespaces)), _TRIAL_TIMEOUT_S, trial)
                 if done.code == 0:
                     self._held = tuple(json.loads(done.output))
                     return
         self._namespaces = None
         raise OSError(f"no compiler can be confined here: {done.output[-400:]}")
 
-    def run(self, command: Sequence[str], folder: Path, timeout_s: float) -> Finished:
-        """Runs `command` in `folder`, killed whole after the time.
-
-        `folder` is the only place that it can write to; `folder/tmp` is its HOME and TMPDIR.
-        """
-        assert self.tried, "prepare() comes first"
-        return self._run(command, folder, timeout_s)
-
-    def _run(
+    def run(
         self,
         command: Sequence[str],
         folder: Path,
         timeout_s: float,
         trial: dict[str, Any] | None = None,
     ) -> Finished:
+        """Runs `command`, or a trial of the walls, in `folder`, killed whole after the time.
+
+        `folder` is the only place that it can write to; `folder/tmp` is its HOME and TMPDIR.
+        """
+        assert self.tried, "prepare() comes first"
         home = _made(folder / "tmp")
         if os.geteuid() == 0 and self._namespaces:
             for path in (folder, home):

@@ -93,7 +93,13 @@ def collect_ncu(
     is not installed, may not read counters, or fails.
     """
     command, unknown = ncu_command(device.name)
-    collected = _watched(command, folder, device, timeout_s, session)
+    waiting = session.take(command) if session is not None else None
+    # Started before the lock is held: while it waits for that one, it imports.
+    with closing(waiting or Target("ncu", command)) as target:
+        asked = time.monotonic()
+        with ncu_lock(device), Broker(read_request(folder).settings.device) as broker:
+            turn_s = time.monotonic() - asked
+            collected = target.run(folder, broker, report=REPORT, timeout_s=timeout_s)
     if session is not None:
         # No candidate runs any more, and reading the report takes a second.
         with suppress(OSError):
@@ -105,7 +111,7 @@ def collect_ncu(
     text = run(reading, folder, timeout_s=timeout_s, name="reading ncu's report")
     trace = KernelTrace.model_validate_json(text)
     missing = tuple(dict.fromkeys((*unknown, *trace.missing)))
-    collected = collected.after({"import": time.monotonic() - begin})
+    collected = collected.after({"turn": turn_s, "import": time.monotonic() - begin})
     return collected.model_copy(update={"gpu": trace.model_copy(update={"missing": missing})})
 
 
@@ -125,24 +131,6 @@ def ncu_command(device_name: str) -> tuple[list[str], list[str]]:
     options += ["--launch-count", str(_MOST_KERNELS), "--metrics", ",".join(wanted)]
     options += [option for section in SECTIONS for option in ("--section", section)]
     return [str(ncu), *options], unknown
-
-
-def _watched(
-    command: list[str],
-    folder: Path,
-    device: DeviceInfo,
-    timeout_s: float,
-    session: NcuSession | None,
-) -> Collected:
-    where = read_request(folder).settings.device
-    waiting = session.take(command) if session is not None else None
-    # Started before the lock is held: while it waits for that one, it imports.
-    with closing(waiting or Target("ncu", command)) as target:
-        asked = time.monotonic()
-        with ncu_lock(device), Broker(where) as broker:
-            turn_s = time.monotonic() - asked
-            found = target.run(folder, broker, report=REPORT, timeout_s=timeout_s)
-            return found.after({"turn": turn_s})
 
 
 def known_metrics(ncu: Path, device_name: str) -> frozenset[str] | None:

@@ -8,9 +8,7 @@ inputs are copied into heap blocks, which have guarded bounds; parameters lie in
 from __future__ import annotations
 
 import math
-import os
 import secrets
-import shutil
 import subprocess
 import time
 from dataclasses import dataclass, field
@@ -20,6 +18,7 @@ from pathlib import Path
 
 from evaluator.audit_record import Finding, SanitizerRun, Tool
 from evaluator.builder.builder import Builder
+from evaluator.builder.toolchain import cxx_compiler
 from evaluator.deep_audit.address_report import memory_finding, undefined_findings
 from evaluator.deep_audit.compiled_text import compiled_texts, with_lines
 from evaluator.errors import InfrastructureError
@@ -94,7 +93,8 @@ class AddressSanitizer:
             except InfrastructureError as error:
                 reason = str(error)
         if reason and not seen.calls:
-            return [SanitizerRun(tool=tool, outcome="not_run", note=reason) for tool in _TOOLS]
+            tools = (Tool.ADDRESS, Tool.UNDEFINED)
+            return [SanitizerRun(tool=tool, outcome="not_run", note=reason) for tool in tools]
         return seen.records(time.monotonic() - begin)
 
     def close(self) -> None:
@@ -206,9 +206,6 @@ class _Seen:
         ]
 
 
-_TOOLS = (Tool.ADDRESS, Tool.UNDEFINED)
-
-
 @cache
 def runtimes() -> tuple[Path, ...]:
     """The libraries to preload; empty where there is no GCC that brings its sanitizers.
@@ -216,7 +213,7 @@ def runtimes() -> tuple[Path, ...]:
     The C++ library comes along because AddressSanitizer must find its `throw` when it starts, and
     Python is no C++ program.
     """
-    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
+    compiler = cxx_compiler()
     # Clang's runtimes are others, and it may well point to GCC's.
     if compiler is None or "clang" in _said(compiler, "--version"):
         return ()

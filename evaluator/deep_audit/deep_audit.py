@@ -137,7 +137,7 @@ def with_audit(
         update |= {
             "status": Status.RUNTIME_ERROR,
             "reason": Reason.RACE if tool is Tool.RACECHECK else Reason.MEMORY_ERROR,
-            "message": f"right by luck: {_NAMES[tool]} found {finding}",
+            "message": f"right by luck: {_NAMES.get(tool, tool)} found {finding}",
             "detail": _detail([each for _, each in audit.refusing]),
             "timing": None,
         }
@@ -173,11 +173,4 @@ def _detail(findings: list[Finding]) -> str:
     return "\n".join(lines)[:16384]
 
 
-_NAMES = {
-    Tool.ADDRESS: "AddressSanitizer",
-    Tool.UNDEFINED: "UndefinedBehaviorSanitizer",
-    Tool.MEMCHECK: "memcheck",
-    Tool.RACECHECK: "racecheck",
-    Tool.INITCHECK: "initcheck",
-    Tool.SYNCCHECK: "synccheck",
-}
+_NAMES = {Tool.ADDRESS: "AddressSanitizer", Tool.UNDEFINED: "UndefinedBehaviorSanitizer"}

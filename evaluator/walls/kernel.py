@@ -30,11 +30,11 @@ PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS = 38, 39
 PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 47, 2
 
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.syscall.restype = ctypes.c_long
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long
 
 
-def _checked(result: int, what: str) -> int:
+def checked(result: int, what: str) -> int:
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")
@@ -43,13 +43,13 @@ def _checked(result: int, what: str) -> int:
 
 def unshare(flags: int) -> None:
     """Leave the shared namespaces that `flags` names; raises `OSError`."""
-    _checked(_libc.unshare(flags), "unshare")
+    checked(libc.unshare(flags), "unshare")
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, options: str = "") -> None:
     """mount(2); raises `OSError`."""
-    _checked(
-        _libc.mount(
+    checked(
+        libc.mount(
             source.encode(),
             target.encode(),
             kind.encode() if kind else None,
@@ -80,10 +80,10 @@ def set_read_only(folder: str, read_only: bool, *, recursive: bool = False) -> N
 def prctl(option: int, *arguments: int) -> int:
     """prctl(2) with whole numbers; raises `OSError`."""
     padded = [ctypes.c_ulong(value) for value in (*arguments, 0, 0, 0, 0)[:4]]
-    return _checked(_libc.prctl(option, *padded), "prctl")
+    return checked(libc.prctl(option, *padded), "prctl")
 
 
 def system_call(number: int, *arguments: object) -> int:
     """Any system call; whole numbers are passed as such, the rest as ctypes does."""
     passed = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
-    return _checked(int(_libc.syscall(ctypes.c_long(number), *passed)), f"system call {number}")
+    return checked(int(libc.syscall(ctypes.c_long(number), *passed)), f"system call {number}")

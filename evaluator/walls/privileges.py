@@ -13,6 +13,8 @@ from evaluator.walls.kernel import (
     PR_SET_KEEPCAPS,
     PR_SET_NO_NEW_PRIVS,
     PR_SET_PDEATHSIG,
+    checked,
+    libc,
     prctl,
 )
 
@@ -23,8 +25,6 @@ _VERSION_3 = 0x20080522
 _CAP_PERFMON = 38
 _STATUS = Path("/proc/self/status")
 _USERS = Path("/proc/self/uid_map")
-
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 def number_outside() -> int:
@@ -93,9 +93,7 @@ def _hold(bits: int) -> None:
     halves = (bits & 0xFFFFFFFF, bits >> 32)
     # Of each half what is in effect, permitted and inherited.
     sets = (ctypes.c_uint32 * 6)(*(half for half in halves for _ in range(3)))
-    if _libc.capset(header, sets) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"capset: {os.strerror(number)}")
+    checked(libc.capset(header, sets), "capset")
 
 
 def gain_nothing_by_exec() -> None:

@@ -62,12 +62,7 @@ class GenericPackedTensorAccessor {
     }
   }
   REFINERY_ANYWHERE decltype(auto) operator[](Index i) const {
-    if constexpr (N == 1) {
-      return static_cast<T&>(data_[strides_[0] * i]);
-    } else {
-      return TensorAccessor<T, N - 1, Traits, Index>(data_ + strides_[0] * i, sizes_ + 1,
-                                                     strides_ + 1);
-    }
+    return TensorAccessor<T, N, Traits, Index>(data_, sizes_, strides_)[i];
   }
   REFINERY_ANYWHERE Index size(Index i) const { return sizes_[i]; }
   REFINERY_ANYWHERE Index stride(Index i) const { return strides_[i]; }

@@ -112,15 +112,11 @@ class Program:
         self._process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_ENDING_S)
-        _kill(self._process)
+        self._process.kill()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self._process.wait()
         return self._printed.close()
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def last_line(text: str) -> str:

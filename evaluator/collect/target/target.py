@@ -111,8 +111,9 @@ class Target:
         text = self.watch(folder, broker, timeout_s=timeout_s)
         collected = _collected_in(self._folder, self.mode, text)
         for name in (COLLECTED, report):
-            if _is_plain(self._folder / name):
-                shutil.move(self._folder / name, folder / name)
+            path = self._folder / name
+            if path.is_file() and not path.is_symlink():
+                shutil.move(path, folder / name)
         return collected.after({"process": time.monotonic() - begin})
 
     def watch(
@@ -224,7 +225,3 @@ def _collected_in(folder: Path, mode: Mode, log: str) -> Collected:
             return Collected.model_validate_json(file.read())
     except (OSError, ValueError):
         raise ProfilerError(f"the {mode} collector left nothing: {last_line(log)}") from None
-
-
-def _is_plain(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()

@@ -51,11 +51,6 @@ class Baselines:
     def runners(self) -> list[ModuleRunner]:
         return list(self._runners.values())
 
-    @property
-    def missing(self) -> int:
-        asked = {(name, 0) for name in self._setup.workers.settings.baselines}
-        return len(asked - self._runners.keys())
-
     def running(self, name: BaselineName) -> ModuleRunner | None:
         return self._runners.get((name, 0))
 
@@ -127,8 +122,9 @@ class Baselines:
     def wanted_bytes(self, workers: int) -> int:
         """What `workers` workers of a candidate, one of eager beside each, the other baselines, if
         they do not run yet, and verifying one call take of a GPU's memory."""
-        missing = self.missing + len(self.missing_eager(1, workers - 1))
-        return (workers + missing) * self._setup.worker_bytes + self._setup.bytes_to_verify()
+        asked = {(name, 0) for name in self._setup.workers.settings.baselines}
+        missing = [*(asked - self._runners.keys()), *self.missing_eager(1, workers - 1)]
+        return (workers + len(missing)) * self._setup.worker_bytes + self._setup.bytes_to_verify()
 
     def _started(self, name: BaselineName, count: int) -> list[ModuleRunner]:
         setup = self._setup

@@ -11,6 +11,8 @@ from statistics import fmean, median, stdev
 from evaluator.evaluation import Verdict
 
 VERDICT_CONFIDENCE = 0.995
+FEWEST_VALUES = 6
+"""With fewer, the interval of a median has no bounds."""
 _T = {
     0.95: (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365),
     0.995: (127.321, 14.089, 7.453, 5.598, 4.773, 4.317, 4.029),

@@ -8,13 +8,11 @@ from statistics import median
 
 import torch
 
-from evaluator.judge.timing.interval import median_interval
+from evaluator.judge.timing.interval import FEWEST_VALUES, median_interval
 from evaluator.judge.workers.call import Call
 
 _SMALLEST_US = 0.05
 _COPY_SLACK_US = 50.0
-_FEWEST_TO_CHARGE = 6
-"""With fewer, the interval of a median has no bounds."""
 _FREE_US = 20.0
 """Two processes may take times to get ready that differ by so much for no merit of theirs."""
 _FREE_HIDDEN_US = 3.0
@@ -53,7 +51,7 @@ class Samples:
         GPU what is hidden beyond what is usual, from 3 us on: for a call that is not held, the way
         through the host as well, on which the device may work.
         """
-        if len(self.prepare_us) < _FEWEST_TO_CHARGE:
+        if len(self.prepare_us) < FEWEST_VALUES:
             return 0.0
         pairs = zip(self.prepare_us, baseline.prepare_us, strict=True)
         later = [mine - theirs for mine, theirs in pairs]

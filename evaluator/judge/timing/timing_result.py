@@ -10,7 +10,7 @@ import torch
 from evaluator.baseline import flags_words
 from evaluator.evaluation import BaselineTiming, CallTiming, Timing, Verdict
 from evaluator.judge.bounds.speed_of_light import Bounds
-from evaluator.judge.timing.interval import over_workers, speedup_verdict
+from evaluator.judge.timing.interval import FEWEST_VALUES, over_workers, speedup_verdict
 from evaluator.judge.timing.samples import copy_cost_us, net_us, paired_ratios
 from evaluator.judge.timing.sampling import Sampling
 from evaluator.judge.timing.samplings import Samplings
@@ -25,8 +25,6 @@ _GPU_MARGIN_OF_ONE = 0.02
 elementwise kernels on an H200."""
 _LAUNCH_BOUND = 1.3
 """Time as called over time on the device."""
-_FEWEST_CALLED = 6
-"""With fewer, the interval of a median has no bounds."""
 
 
 def timing_of(
@@ -120,6 +118,9 @@ def timing_of(
         for name, baseline in baselines.items()
         if name is not BaselineName.DEFAULT_FLAGS
     )
+    attainable_us = bounds.attainable_us
+    if attainable_us is not None and attainable_us > latency.value:
+        attainable_us = None
     timing = Timing(
         verdict=verdict,
         latency_us=latency.value,
@@ -133,7 +134,7 @@ def timing_of(
         floor_us=bounds.floor_us,
         bound_us=bound_us,
         bound_rates=bounds.rates,
-        attainable_us=_below(bounds.attainable_us, latency.value),
+        attainable_us=attainable_us,
         sol_score=sol_score(latency.value, fastest_us, bound_us) if bound_us else None,
         calls=workers.blocks,
         workers=len(samplings),
@@ -153,12 +154,8 @@ def undecided(timing: Timing) -> Timing:
     return timing.model_copy(update={"verdict": Verdict.UNCLEAR, "baselines": baselines})
 
 
-def _below(attainable_us: float | None, latency_us: float) -> float | None:
-    return attainable_us if attainable_us is not None and attainable_us <= latency_us else None
-
-
 def _called(workers: Samplings, differ: float) -> CallTiming | None:
-    pairs, device = workers.called(_FEWEST_CALLED), workers.device
+    pairs, device = workers.called(FEWEST_VALUES), workers.device
     if not pairs:
         return None
     ratio = over_workers([paired_ratios(*pair, 0.0, device) for pair in pairs], differ=differ)
