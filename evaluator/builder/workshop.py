@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -87,9 +86,6 @@ class Workshop:
         """The folder to search first for headers, which is there whenever this is asked."""
         return headers.install(self.folder)
 
-    def scratch(self) -> AbstractContextManager[Path]:
-        return work_folder(self.folder)
-
     def run(self, command: Sequence[str], folder: Path, timeout_s: float) -> Finished:
         """Runs a command when one of the slots is free; waiting does not count as time."""
         with self.slots:
@@ -117,7 +113,7 @@ class Workshop:
 
     def _make_runtime(self, key: str) -> dict[str, bytes] | str:
         names = headers.RUNTIME
-        with self.scratch() as folder, ThreadPoolExecutor(len(names)) as pool:
+        with work_folder(self.folder) as folder, ThreadPoolExecutor(len(names)) as pool:
             said = "".join(pool.map(lambda name: self._runtime_object(name, folder), names))
             if said:
                 return said
@@ -181,7 +177,7 @@ class Workshop:
         if isinstance(parts, str):
             return Attempt(None, parts, headers_lacking=True)
         # Nothing of the candidate's is here but what the compilers made: no name of its is in ours.
-        with self.scratch() as folder:
+        with work_folder(self.folder) as folder:
             objects = []
             for number, each in enumerate(compiled):
                 (folder / f"unit{number}.o").write_bytes(each.content or b"")
@@ -233,7 +229,7 @@ class Workshop:
         known = self.objects.read(key)
         if known is not None:
             return Attempt(known["object.o"], known["log"].decode())
-        with self.scratch() as folder:
+        with work_folder(self.folder) as folder:
             sources.write(folder)
             if unit.device:
                 said = self.tools.device_steps(command, folder)

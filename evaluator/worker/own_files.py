@@ -51,7 +51,9 @@ def gather(sources: Iterable[Path], folders: Iterable[Path], texts: Sequence[str
                         waiting.append((found[header], (header.parent, *search)))
                     break
     needed = [folder for folder in search if folder in used]
-    root, place = _root([*(path.parent for path in found), *needed], apart=not paths)
+    within = [*(path.parent for path in found), *needed]
+    root = Path(os.path.commonpath(within)) if within else Path("/")
+    place = Path(_APART if not paths or root == Path("/") else "")
 
     def named(path: Path) -> str:
         return (place / path.relative_to(root)).as_posix()
@@ -61,12 +63,6 @@ def gather(sources: Iterable[Path], folders: Iterable[Path], texts: Sequence[str
         included=tuple((named(path), text) for path, text in found.items() if path not in paths),
         folders=tuple(map(named, needed)),
     )
-
-
-def _root(folders: Sequence[Path], *, apart: bool) -> tuple[Path, Path]:
-    """The folder that all of them have in common, and its name in the request."""
-    root = Path(os.path.commonpath(folders)) if folders else Path("/")
-    return root, Path(_APART if apart or root == Path("/") else "")
 
 
 def _read(path: Path) -> str:

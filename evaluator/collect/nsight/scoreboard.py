@@ -86,14 +86,14 @@ def parse_instruction(address: int, text: str) -> SassInstruction | None:
     read = {r for operand in operands[results:] for r in _registers(operand, of_data)}
     # An address on the left is read.
     read |= {r for operand in operands[:results] if "[" in operand for r in _registers(operand, 1)}
-    guard = match["guard"]
+    guard, is_jump = match["guard"], name in ("BRA", "JMP")
     return SassInstruction(
         address=address,
         name=name,
         written=frozenset(written),
         read=frozenset(read | set(_registers(guard, 1))) if guard else frozenset(read),
         guarded=guard is not None,
-        target=_target(operands) if name in ("BRA", "JMP") else None,
+        target=int(operands[-1], 16) if is_jump and operands[-1].startswith("0x") else None,
     )
 
 
@@ -131,10 +131,6 @@ def _registers(operand: str, width: int) -> list[str]:
         count = width if plain else 2 if match["wide"] else 1
         found += [f"{bank}{number}" for number in range(first, first + count)]
     return found
-
-
-def _target(operands: list[str]) -> int | None:
-    return int(operands[-1], 16) if operands[-1].startswith("0x") else None
 
 
 class Code:

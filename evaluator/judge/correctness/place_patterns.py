@@ -23,8 +23,8 @@ def places(wrong: Tensor, found: Wrong) -> Iterator[tuple[Pattern, Detail | None
     if found.count == wrong.numel():
         return
     period = _every_kth(wrong)
-    columns = _columns(wrong) if len(shape) > 1 else None
-    rows = _rows(wrong) if len(shape) > 1 else None
+    lines = wrong.reshape(-1, shape[-1] if len(shape) > 1 else 1)
+    columns, rows = _whole(lines, 1, "column"), _whole(lines, 0, "row")
     boundary = _boundary(wrong, found)
     if period is not None and shape and int(period["period"]) % shape[-1]:
         yield Pattern.EVERY_KTH, period
@@ -74,23 +74,13 @@ def _boundary(wrong: Tensor, found: Wrong) -> Detail | None:
     return None
 
 
-def _columns(wrong: Tensor) -> Detail | None:
-    detail = _subset(_marginal(wrong, wrong.dim() - 1), wrong.numel() // wrong.shape[-1])
-    return None if detail is None else {"columns": detail[0], "first_column": detail[1]}
-
-
-def _rows(wrong: Tensor) -> Detail | None:
-    lines = wrong.reshape(-1, wrong.shape[-1])
-    detail = _subset(_marginal(lines, 0), lines.shape[1])
-    return None if detail is None else {"rows": detail[0], "first_row": detail[1]}
-
-
-def _subset(counts: Tensor, full: int) -> tuple[int, int] | None:
-    """How many lines are wrong and which first, if a line is wrong as a whole or not at all."""
+def _whole(matrix: Tensor, dim: int, name: str) -> Detail | None:
+    """How many rows or columns are wrong and which first, if each is as a whole or not at all."""
+    counts, full = _marginal(matrix, dim), matrix.shape[1 - dim]
     hit = counts > 0
     if full < 2 or bool(hit.all()) or not bool((counts[hit] >= 0.9 * full).all()):
         return None
-    return int(hit.sum()), int(hit.nonzero()[0])
+    return {f"{name}s": int(hit.sum()), f"first_{name}": int(hit.nonzero()[0])}
 
 
 def _every_kth(wrong: Tensor) -> Detail | None:

@@ -19,6 +19,7 @@ _T = {
 }
 """Two-sided quantiles of Student's t for 1, 2, ... degrees of freedom, by confidence."""
 _LARGEST_LOG = 700.0
+"""What is larger, as bounds of few workers may be, has no power of e that is a number."""
 
 
 @dataclass(frozen=True)
@@ -88,12 +89,8 @@ def over_workers(
     within = math.log(pooled.high / pooled.low) / 2 if pooled.low > 0 else math.inf
     half = max(half, within) + math.log1p(differ)
     middle = fmean(logs)
-    return Interval(math.exp(middle), math.exp(middle - half), _exp(middle + half))
-
-
-def _exp(value: float) -> float:
-    """Infinite where it is too large for a number, as the bounds of few workers may be."""
-    return math.exp(value) if value < _LARGEST_LOG else math.inf
+    high = math.exp(middle + half) if middle + half < _LARGEST_LOG else math.inf
+    return Interval(math.exp(middle), math.exp(middle - half), high)
 
 
 def speedup_verdict(

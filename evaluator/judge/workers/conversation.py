@@ -129,7 +129,7 @@ class Conversation:
         if self.deadline is not None:
             timeout_s = max(0.0, min(timeout_s, spent_s + self.deadline - time.monotonic()))
         try:
-            message = self.worker.receive(max(0.0, timeout_s - spent_s))
+            message = self.worker.channel.receive(max(0.0, timeout_s - spent_s))
         except WireTimeoutError:
             self.worker.end()
             raise Rejection(

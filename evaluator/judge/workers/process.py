@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from evaluator.ipc.wire import Channel, Message
+from evaluator.ipc.wire import Channel
 from evaluator.judge.workers.printed import Printed
 from evaluator.walls.memory_group import MemoryGroup
 from evaluator.walls.scratch import remove
@@ -66,9 +66,6 @@ class WorkerProcess:
         self._reap = reap
         self._group = group
         self._ending: Ending | None = None
-
-    def receive(self, timeout_s: float) -> Message:
-        return self.channel.receive(timeout_s)
 
     @property
     def ended(self) -> bool:

@@ -63,7 +63,7 @@ class WarmWorker:
     def _is_warm(self, worker: WorkerProcess, *, context: bool = True) -> bool:
         try:
             worker.channel.send(Kind.WARM, WarmOrder(self._device, context).encode())
-            answer = worker.receive(START_TIMEOUT_S)
+            answer = worker.channel.receive(START_TIMEOUT_S)
         except WireError as error:
             said = f"{error!r} {worker.end().log[-400:]}"
         else:

@@ -105,17 +105,17 @@ class Zygote:
                 except WireError as error:
                     message = f"the worker's zygote did not start: {error!r}"
                     raise InfrastructureError(message) from None
-                self._held = self._try_walls(self._probe_bytes)
+                self._held = self._try_walls()
             except BaseException:
                 self.close()
                 raise
         return self._held
 
-    def _try_walls(self, memory_bytes: int | None) -> tuple[str, ...]:
+    def _try_walls(self) -> tuple[str, ...]:
         folder = self._folder / "bait"
         folder.mkdir()
         with bait(folder) as (laid, handle):
-            limits = WorkerLimits(memory_bytes, cpu_seconds=60)
+            limits = WorkerLimits(self._probe_bytes, cpu_seconds=60)
             probe = self._fork(limits, confine=True, bait=asdict(laid), fds=(handle,))
             probe.end(grace_s=1.0)
         return probe.isolation
@@ -195,7 +195,7 @@ class Zygote:
             if group is not None:
                 # Nothing of the candidate's has run yet.
                 group.add(born["pid"])
-            ready = worker.receive(START_TIMEOUT_S)
+            ready = mine.receive(START_TIMEOUT_S)
         except (WireError, OSError):
             ending = worker.end(grace_s=1.0)
             raise InfrastructureError(

@@ -286,11 +286,12 @@ COMPILES = """
 import sys
 from pathlib import Path
 from evaluator.builder.builder import Builder
+from evaluator.builder.work_folder import work_folder
 
 builder = Builder(Path(sys.argv[1]))
 workshop = builder._workshop(with_cuda=False)
 workshop.enclosure.prepare()
-with workshop.scratch() as folder:
+with work_folder(workshop.folder) as folder:
     workshop.run(["sleep", "300"], folder, 300.0)
 """
 

@@ -74,7 +74,7 @@ def made(running: Zygote) -> WorkerProcess:
 def answers(worker: WorkerProcess) -> bool:
     """Whether it is there and takes orders."""
     worker.channel.send(Kind.WARM, b'{"device": "cpu", "context": true}')
-    return worker.receive(30.0).kind is Kind.WARMED
+    return worker.channel.receive(30.0).kind is Kind.WARMED
 
 
 @pytest.fixture
