@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from evaluator.deep_audit.summary import audit_lines
+from evaluator.audit_record import LifeTrial, SanitizerRun, Shares
 from evaluator.evaluation import DeviceMemory, Evaluation, Status, Timing, Verdict
 from evaluator.metrics import fast_p
 from evaluator.mismatch_words import mismatch_words
@@ -18,6 +18,13 @@ _VERDICTS = {
     Verdict.UNCLEAR: "not clearly faster or slower than",
 }
 _THRESHOLDS = (1.0, 1.5, 2.0)
+_OCCASIONS = {
+    "asked": "asked for",
+    "speedup": "for its speedup",
+    "under_bound": "faster than the bound",
+    "required": "for its label",
+    "crash": "for its crash",
+}
 
 
 def verdict_lines(path: Path, problem: Problem, evaluation: Evaluation) -> Iterator[str]:
@@ -54,7 +61,7 @@ def _evidence(evaluation: Evaluation) -> Iterator[str]:
     if evaluation.timing:
         yield from _times(evaluation.timing)
     yield from _memory(evaluation.memory)
-    yield from audit_lines(evaluation)
+    yield from _audit(evaluation)
     for finding in evaluation.findings:
         yield f"finding: {finding}"
     for note in evaluation.notes:
@@ -84,6 +91,54 @@ def _memory(memory: DeviceMemory) -> Iterator[str]:
     if memory.candidate_bytes is not None and memory.baseline_bytes is not None:
         own, eager = (size / 2**20 for size in (memory.candidate_bytes, memory.baseline_bytes))
         yield f"{own:.0f} MiB of memory at most (eager {eager:.0f} MiB)"
+
+
+def _audit(evaluation: Evaluation) -> Iterator[str]:
+    audit = evaluation.audit
+    if audit is None:
+        return
+    if evaluation.provenance is not None:
+        shares = f": {_shares(audit.shares)}" if audit.shares else ""
+        yield f"provenance: {evaluation.provenance}{shares}"
+    yield f"audited in {audit.seconds:.1f} s, {_OCCASIONS[audit.occasion]}"
+    for run in audit.sanitizers:
+        yield f"{run.tool}: {_run(run)}"
+        yield from (f"  {finding}" for finding in run.findings)
+    yield from _life(audit.life)
+
+
+def _life(trials: Sequence[LifeTrial]) -> Iterator[str]:
+    if not trials:
+        return
+    holding = ", ".join(trial.life for trial in trials if trial.outcome == "holds")
+    if holding:
+        yield f"used as programs use modules: right with {holding}"
+    for trial in trials:
+        if trial.outcome != "holds":
+            tried = "" if trial.outcome == "broken" else "not tried: "
+            yield f"property {trial.life}: {tried}{trial.note}"
+
+
+def _shares(shares: Shares) -> str:
+    parts = [f"{100 * shares.own:.0f} % of the time in its own kernels"]
+    if shares.library_names and shares.library >= 0.005:
+        names = ", ".join(shares.library_names[:3])
+        parts.append(f"{100 * shares.library:.0f} % in libraries ({names})")
+    if shares.other >= 0.005:
+        parts.append(f"{100 * shares.other:.0f} % elsewhere")
+    if shares.imports:
+        parts.append(f"which call {', '.join(shares.imports[:3])}")
+    return ", ".join(parts)
+
+
+def _run(run: SanitizerRun) -> str:
+    words = {
+        "clean": f"clean over {run.calls} calls",
+        "findings": f"{len(run.findings)} found",
+        "inconclusive": f"inconclusive: {run.note}",
+        "not_run": f"not run: {run.note}",
+    }
+    return words[run.outcome]
 
 
 def folder_lines(outcomes: Sequence[Evaluation | Exception]) -> Iterator[str]:

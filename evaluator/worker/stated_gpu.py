@@ -42,22 +42,13 @@ def state(properties: Properties) -> None:
     """Have `torch.cuda` answer questions about its devices so. What uses a device still raises."""
     stated = SimpleNamespace(**properties)
 
-    def get_device_properties(device: object = None) -> SimpleNamespace:
-        return stated
-
-    def get_device_capability(device: object = None) -> tuple[int, int]:
-        return stated.major, stated.minor
-
-    def get_device_name(device: object = None) -> str:
-        return str(stated.name)
-
     answers = {
         "is_available": lambda: True,
         "device_count": lambda: 1,
         "current_device": lambda: 0,
-        "get_device_properties": get_device_properties,
-        "get_device_capability": get_device_capability,
-        "get_device_name": get_device_name,
+        "get_device_properties": lambda device=None: stated,
+        "get_device_capability": lambda device=None: (stated.major, stated.minor),
+        "get_device_name": lambda device=None: stated.name,
     }
     for name, answer in answers.items():
         setattr(torch.cuda, name, answer)

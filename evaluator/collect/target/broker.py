@@ -15,11 +15,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from evaluator.builder.builder import Builder
-from evaluator.builder.handover import built_and_read
+from evaluator.builder.handover import built_and_sealed, sealed_copy
 from evaluator.hardware.device_lock import device_lock
 from evaluator.hardware.devices import describe
 from evaluator.ipc.build_request import BuildRequest
-from evaluator.ipc.sealed import sealed_copy
 from evaluator.ipc.wire import Channel, ClosedError, Kind, Message, WireError, WireTimeoutError
 from problems.cache_folder import cache_folder
 
@@ -96,16 +95,10 @@ class Broker:
                 cache_folder(), cuda_arch=describe(self._device).cuda_architecture
             )
         builder, left_s = self._builder, max(1.0, self._left_s())
-        outcome, library = built_and_read(
+        with built_and_sealed(
             lambda asked: builder.build(asked, left_s), request, self._sealed
-        )
-        if library is None:
-            self._say(channel, Kind.BUILT, outcome.encode())
-            return
-        try:
-            self._say(channel, Kind.BUILT, outcome.encode(), (library,))
-        finally:
-            os.close(library)
+        ) as (outcome, library):
+            self._say(channel, Kind.BUILT, outcome.encode(), library)
 
     def _sealed(self, library: Path) -> int:
         if self._kept is not None:

@@ -39,18 +39,16 @@ class Ceilings:
         return 2.0 / (1.0 / self.read_bytes_s + 1.0 / self.write_bytes_s)
 
     def moving_s(self, read: float, written: float) -> float:
-        """Seconds in which that many bytes can be read and written."""
         return read / self.read_bytes_s + written / self.write_bytes_s
 
 
-def measure_ceilings(device: str, threads: int | None = None) -> Ceilings:
+def measure_ceilings(device: str, threads: int) -> Ceilings:
     """Measure a device (`cpu` or `cuda:N`), or read what an earlier call measured.
 
     Kept under the user's cache folder by device name, threads and torch version. A few seconds the
     first time; nothing else should run meanwhile.
     """
     name = describe(device).name
-    threads = threads or torch.get_num_threads()
     key = f"{name} {threads if device == 'cpu' else ''} torch {torch.__version__} r{_REVISION}"
     path = cache_folder() / "ceilings" / (re.sub(r"[^A-Za-z0-9.]+", "-", key) + ".json")
     try:

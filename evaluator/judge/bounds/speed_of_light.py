@@ -18,27 +18,23 @@ MARGIN = 1.02
 
 @dataclass(frozen=True)
 class Bounds:
-    """Times of one call, in microseconds; None where nothing is known. The first two are lower
-    bounds, at published rates where there are such."""
+    """Times of one call, in microseconds. The first two are lower bounds, at published rates where
+    there are such."""
 
     floor_us: float | None
-    """Hard: a result below it is not believed. Bytes that must move over the published peak."""
-    bound_us: float | None
+    """Hard: a result below it is not believed. Bytes that must move over the published peak. None
+    without one."""
+    bound_us: float
     """Soft: the speed of light that `sol_fraction` refers to."""
-    bytes_us: float | None = None
+    bytes_us: float
     """The part of the soft bound that no algebra can remove: the bytes, each moved once."""
-    rates: Rates | None = None
-    """Of the soft bound; None without one."""
-    attainable_us: float | None = None
+    rates: Rates
+    """Of the soft bound."""
+    attainable_us: float
     """The same work at the rates that plain library calls reach on this very device."""
 
 
-def bounds(
-    work: Work,
-    peaks: Published | None,
-    ceilings: Ceilings | None = None,
-    cache_bytes: int = 0,
-) -> Bounds:
+def bounds(work: Work, peaks: Published | None, ceilings: Ceilings, cache_bytes: int) -> Bounds:
     """The bounds for this work on a device; docs/timing.md derives them.
 
     floor = hard bytes / (peak bandwidth x 1.05); outputs count only beyond the last-level cache.
@@ -47,33 +43,18 @@ def bounds(
     none are published, 1.02 times those measured here. `attainable_us` is the same at the measured
     ones. Operations are never part of the floor: algebra may remove them.
     """
-    floor_us = None
-    hard = work.bytes_hard(cache_bytes)
-    if peaks is not None and hard > 0:
-        floor_us = hard / (peaks.bandwidth_bytes_s * SLACK) * 1e6
-    bytes_us = _bytes_us(work, peaks, ceilings)
-    if bytes_us is None:
-        return Bounds(floor_us, None)
-    at_peak = peaks.flops if peaks is not None else {}
-    measured = ceilings.flops if ceilings is not None else {}
-    rates = {kind: MARGIN * rate for kind, rate in measured.items()} | at_peak
-    empty_us = ceilings.empty_call_us if ceilings is not None else 0.0
-    bound_us = max(bytes_us, _operations_us(work, rates), empty_us)
-    source: Rates = "measured" if peaks is None else "published"
-    if ceilings is None:
-        return Bounds(floor_us, bound_us, bytes_us, source)
     moving_us = 1e6 * ceilings.moving_s(work.bytes_soft - work.bytes_out, work.bytes_out)
-    attainable_us = max(moving_us, _operations_us(work, measured), empty_us)
-    return Bounds(floor_us, bound_us, bytes_us, source, attainable_us)
-
-
-def _bytes_us(work: Work, peaks: Published | None, ceilings: Ceilings | None) -> float | None:
+    attainable_us = max(moving_us, _operations_us(work, ceilings.flops), ceilings.empty_call_us)
+    rates = {kind: MARGIN * rate for kind, rate in ceilings.flops.items()}
+    floor_us, bytes_us = None, moving_us / MARGIN
+    source: Rates = "measured"
     if peaks is not None:
-        return work.bytes_soft / peaks.bandwidth_bytes_s * 1e6
-    if ceilings is not None:
-        read = work.bytes_soft - work.bytes_out
-        return ceilings.moving_s(read, work.bytes_out) / MARGIN * 1e6
-    return None
+        hard = work.bytes_hard(cache_bytes)
+        floor_us = hard / (peaks.bandwidth_bytes_s * SLACK) * 1e6 if hard > 0 else None
+        bytes_us = work.bytes_soft / peaks.bandwidth_bytes_s * 1e6
+        rates, source = rates | peaks.flops, "published"
+    bound_us = max(bytes_us, _operations_us(work, rates), ceilings.empty_call_us)
+    return Bounds(floor_us, bound_us, bytes_us, source, attainable_us)
 
 
 def _operations_us(work: Work, rates: Mapping[str, float]) -> float:

@@ -101,8 +101,8 @@ def timing_of(
     if device.type == "cuda":
         wall_us = median(wall for each in samplings for wall in each.candidate.wall_us)
     bound_us = bounds.bound_us
-    if bound_us is not None and latency.value < bound_us:
-        reduced = bounds.bytes_us is not None and bounds.bytes_us < bound_us
+    if latency.value < bound_us:
+        reduced = bounds.bytes_us < bound_us
         notes.append(
             f"faster than the {bound_us:.1f} us that the reference's own operations take at best: "
             + (
@@ -118,9 +118,6 @@ def timing_of(
         for name, baseline in baselines.items()
         if name is not BaselineName.DEFAULT_FLAGS
     )
-    attainable_us = bounds.attainable_us
-    if attainable_us is not None and attainable_us > latency.value:
-        attainable_us = None
     timing = Timing(
         verdict=verdict,
         latency_us=latency.value,
@@ -134,7 +131,7 @@ def timing_of(
         floor_us=bounds.floor_us,
         bound_us=bound_us,
         bound_rates=bounds.rates,
-        attainable_us=attainable_us,
+        attainable_us=bounds.attainable_us if bounds.attainable_us <= latency.value else None,
         sol_score=sol_score(latency.value, fastest_us, bound_us) if bound_us else None,
         calls=workers.blocks,
         workers=len(samplings),

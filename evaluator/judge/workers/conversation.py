@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import suppress
 from dataclasses import replace
 
-from evaluator.builder.handover import Build, built_and_read
+from evaluator.builder.handover import Build, built_and_sealed, sealed_copy
 from evaluator.evaluation import BuildReport, Status
 from evaluator.ipc.build_request import BuildRequest
 from evaluator.ipc.failure import Failure, Phase
-from evaluator.ipc.sealed import sealed_copy
 from evaluator.ipc.wire import ClosedError, Kind, Message, WireError, WireTimeoutError
 from evaluator.judge.rejection import Rejection, protocol_broken
 from evaluator.judge.workers.process import WorkerProcess
@@ -68,26 +66,19 @@ class Conversation:
             request = BuildRequest.decode(payload)
         except ValueError as error:
             raise protocol_broken(f"a malformed build request: {error}") from None
-        outcome, fd = built_and_read(build, request, sealed_copy)
-        before = self.build
-        self.build = BuildReport(
-            ok=outcome.ok and (before is None or before.ok),
-            seconds=outcome.seconds + (before.seconds if before else 0.0),
-            headers="full" if before and before.headers == "full" else outcome.headers,
-            cached=outcome.cached and (before is None or before.cached),
-            log=outcome.log if not outcome.ok or before is None else before.log,
-            timed_out=outcome.timed_out or (before is not None and before.timed_out),
-        )
-        if outcome.timed_out:
-            raise self._unbuilt()
-        answer = replace(outcome, library="").encode()
-        if fd is None:
-            self.send(Kind.BUILT, answer)
-            return
-        try:
-            self.send(Kind.BUILT, answer, (fd,))
-        finally:
-            os.close(fd)
+        with built_and_sealed(build, request, sealed_copy) as (outcome, library):
+            before = self.build
+            self.build = BuildReport(
+                ok=outcome.ok and (before is None or before.ok),
+                seconds=outcome.seconds + (before.seconds if before else 0.0),
+                headers="full" if before and before.headers == "full" else outcome.headers,
+                cached=outcome.cached and (before is None or before.cached),
+                log=outcome.log if not outcome.ok or before is None else before.log,
+                timed_out=outcome.timed_out or (before is not None and before.timed_out),
+            )
+            if outcome.timed_out:
+                raise self._unbuilt()
+            self.send(Kind.BUILT, replace(outcome, library="").encode(), library)
 
     def send(self, kind: Kind, payload: bytes = b"", fds: tuple[int, ...] = ()) -> None:
         """Send a message; raises `Rejection` where the worker does not read."""

@@ -248,6 +248,7 @@ def test_several_outputs_and_views():
 
 
 PEAKS = Published("", "", 0, 1e12, {"float32": 10})
+FAST = Ceilings(1e15, 1e15, {}, 0.1)
 LARGE = Work(
     bytes_soft=3_000_000,
     bytes_read_hard=1_050_000,
@@ -258,34 +259,33 @@ LARGE = Work(
 
 
 def test_bounds_from_published_peaks():
-    found = bounds(LARGE, PEAKS, cache_bytes=1_950_000)
+    found = bounds(LARGE, PEAKS, FAST, 1_950_000)
     assert found.floor_us == pytest.approx(1.1 / 1.05)
     assert found.bound_us == pytest.approx(20.0)
-    assert bounds(LARGE, PEAKS, cache_bytes=10**9).floor_us == pytest.approx(1.0)
+    assert bounds(LARGE, PEAKS, FAST, 10**9).floor_us == pytest.approx(1.0)
 
 
 def test_bounds_from_measured_ceilings():
     slow = Ceilings(1e11, 0.5e11, {"float32": 1e14}, 5.0)
-    assert bounds(LARGE, None, slow).floor_us is None
-    assert bounds(LARGE, None, slow).bound_us == pytest.approx((10.0 + 40.0) / 1.02)
-    assert bounds(Work(1, 0, 0), None, slow).bound_us == 5.0
-    assert bounds(LARGE, None).bound_us is None
-    assert bounds(Work(1, 0, 0), PEAKS).floor_us is None
+    found = bounds(LARGE, None, slow, 0)
+    assert found.floor_us is None
+    assert found.bound_us == pytest.approx((10.0 + 40.0) / 1.02)
+    assert bounds(Work(1, 0, 0), None, slow, 0).bound_us == 5.0
+    assert bounds(Work(1, 0, 0), PEAKS, slow, 0).floor_us is None
 
 
 def test_a_rate_is_the_published_one_and_what_is_attainable_was_measured():
     products = Work(1, 0, 0, flops={"float32": 1e9, "float16": 1e9})
     measured = Ceilings(1e9, 1e9, {"float32": 0.5e13, "float16": 4e13}, 1.0)
-    found = bounds(products, PEAKS, measured)
+    found = bounds(products, PEAKS, measured, 0)
     assert found.bound_us == pytest.approx(1e15 / 1e13 + 1e15 / 4.08e13)
     assert found.attainable_us == pytest.approx(1e15 / 0.5e13 + 1e15 / 4e13)
-    copies = bounds(LARGE, Published("", "", 0, 1e12, {}), Ceilings(0.5e12, 0.25e12, {}, 0.1))
+    copies = bounds(LARGE, Published("", "", 0, 1e12, {}), Ceilings(0.5e12, 0.25e12, {}, 0.1), 0)
     assert (copies.bytes_us, copies.attainable_us) == pytest.approx((3.0, 2.0 + 8.0))
-    assert bounds(LARGE, PEAKS).attainable_us is None
 
 
 def test_bytes_move_at_the_published_bandwidth_whatever_a_copy_reached():
-    fast, slow = (bounds(LARGE, PEAKS, Ceilings(b, b, {}, 0.1)).bytes_us for b in (1e13, 1e11))
+    fast, slow = (bounds(LARGE, PEAKS, Ceilings(b, b, {}, 0.1), 0).bytes_us for b in (1e13, 1e11))
     assert fast == slow == pytest.approx(3.0)
 
 
@@ -297,7 +297,7 @@ def test_a_copy_is_half_read_and_half_written():
 
 def test_operations_never_make_the_floor():
     endless = Work(1000, 1000, 0, flops={"float32": 1e20})
-    assert bounds(endless, PEAKS).floor_us == pytest.approx(1000 / 1.05e12 * 1e6)
+    assert bounds(endless, PEAKS, FAST, 0).floor_us == pytest.approx(1000 / 1.05e12 * 1e6)
 
 
 @pytest.mark.thorough
@@ -341,7 +341,7 @@ def test_libraries_come_near_the_bound_and_do_not_beat_it(function, shapes, leas
     found = bounds(
         work(function, *inputs),
         published(torch.cuda.get_device_name()),
-        measure_ceilings("cuda:0"),
+        measure_ceilings("cuda:0", 1),
         cache_bytes("cuda:0"),
     )
     assert found.floor_us is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
@@ -21,7 +22,7 @@ from evaluator.settings import BaselineName, Settings
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
 
 ON_CPU = Settings()
-NO_BOUNDS = Bounds(floor_us=None, bound_us=None, bytes_us=None)
+NO_BOUNDS = Bounds(None, 0.0, 0.0, "measured", math.inf)
 
 
 def samples(times: list[float]) -> Samples:

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from evaluator.ipc.sealed import sealed_copy
+from evaluator.builder.handover import sealed_copy
 
 
 def test_it_is_the_file_and_stays_so(tmp_path):
