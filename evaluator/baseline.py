@@ -25,7 +25,6 @@ class Baseline:
     """PyTorch's flags for TF32, and not those of the task's precision."""
     cudnn_benchmark: bool = False
     compile: CompileOptions | None = None
-    """None: not compiled."""
 
 
 BASELINES: dict[BaselineName, Baseline] = {

@@ -80,7 +80,6 @@ class BuildReport(Record):
     log: str = ""
     """The compiler's output, whole (up to 64 KiB); empty for a clean build."""
     timed_out: bool = False
-    """A compiler was ended for taking too long."""
 
 
 ErrorPart = Literal["whole", "row", "column", "element of a row", "element of a column"]

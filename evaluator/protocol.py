@@ -20,7 +20,6 @@ class Rules:
     fp32_tolerance: float | None = None
     """Relative and absolute, of `torch.allclose`, also for TF32; None: `accept_rule` decides."""
     allows_tf32: bool = False
-    """fp32 may be TF32."""
     pytorch_flags: bool = False
     """The flags are those that PyTorch starts with."""
     tries_default_flags: bool = True

@@ -53,7 +53,6 @@ class JudgedClaim(Record):
     """One kernel's claim and verdict. Written as JSON."""
 
     kernel: str
-    """The file's name."""
     problem: str
     level: int
     claim: Claim | None

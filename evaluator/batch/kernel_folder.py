@@ -84,7 +84,6 @@ class FolderReport:
     as_json: bool = False
     """Each verdict on stdout, one a line, and not for a person on stderr."""
     claims: dict[KernelName, Claim] | None = None
-    """Held against the measured speedups at the end."""
 
 
 def judge_folder(

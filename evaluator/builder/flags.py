@@ -69,8 +69,6 @@ _ARCHITECTURE = re.compile(
 
 
 class RefusedFlagError(ValueError):
-    """A flag that a candidate may not pass; its text names the flag."""
-
     def __init__(self, flag: str) -> None:
         super().__init__(f"the flag {flag!r} is not allowed")
         self.flag = flag

@@ -32,7 +32,6 @@ _QUERY_TIMEOUT_S = 60.0
 
 
 def find_ncu() -> Path | None:
-    """The `ncu` on the path, of the CUDA toolkit, or of an installation of Nsight Compute."""
     return find_tool("ncu")
 
 

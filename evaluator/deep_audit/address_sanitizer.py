@@ -58,8 +58,6 @@ _OPTIONS = {
 
 
 class AddressSanitizer:
-    """Runs candidates under both sanitizers, in workers forked from a zygote that holds them."""
-
     def __init__(self, builder: Builder) -> None:
         self._builder = builder
         self._zygote: Zygote | None = None

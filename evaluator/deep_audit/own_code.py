@@ -48,7 +48,6 @@ class OwnCode:
     known: bool = True
     """False where `nm` is missing or a library was stripped: then the names are incomplete."""
     texts: Texts = ()
-    """The sources as they were compiled."""
 
     @property
     def exists(self) -> bool:

@@ -30,7 +30,6 @@ class Builders:
         """Early builds that wait or are under way, by candidate."""
 
     def begin(self, request: EvaluationRequest) -> None:
-        """Build a candidate before its evaluation asks for it; see `Executor.build_ahead`."""
         name = request.candidate.hash
         with self._lock:
             if name in self._begun:

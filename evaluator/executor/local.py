@@ -98,7 +98,6 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
         return answer.model_copy(update=update)
 
     def for_profiler(self) -> AbstractContextManager[str]:
-        """The least busy of the devices, for a profiler, which takes the device's lock itself."""
         return self._slots.for_profiler()
 
     @property

@@ -183,7 +183,6 @@ def reset_persisting_l2(ordinal: int) -> bool:
 
 
 def fill_words(address: int, words: int, value: int, stream: int) -> None:
-    """Enqueue that `words` 32-bit words from `address` on get a value. Raises `DeviceError`."""
     driver_call("cuMemsetD32Async", address, value, words, stream)
 
 

@@ -60,7 +60,6 @@ def _safe(name: str) -> str:
 
 
 def own_holder() -> str:
-    """As what this process holds locks."""
     main = getattr(sys.modules["__main__"], "__spec__", None)
     name = main.name.removesuffix(".__main__") if main else Path(sys.argv[0]).name
     return os.environ.get(HOLDER) or f"PID {os.getpid()}, {name}"

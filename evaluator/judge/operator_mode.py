@@ -39,8 +39,6 @@ class OperatorCall:
 
 
 class OperatorMode(TorchDispatchMode):
-    """Base of the modes that count, look at or change operators while they are entered."""
-
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
 

@@ -83,7 +83,6 @@ class Batch:
 class Ticket:
     batch: Batch
     index: int
-    """In the batch."""
     request: EvaluationRequest
 
     def line(self, outcome: Evaluation | str) -> bytes:

@@ -33,7 +33,6 @@ class RewardServer:
     request_for: Callable[[str, str], EvaluationRequest]
     """By a problem's name and a source. Raises `UsageError` for an unknown problem."""
     about: Mapping[str, object]
-    """What `/health` says of the machine."""
     most_bytes: int
     """Of a body."""
     _reading: asyncio.Lock = field(default_factory=asyncio.Lock)

@@ -47,7 +47,6 @@ def unshare(flags: int) -> None:
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, options: str = "") -> None:
-    """mount(2); raises `OSError`."""
     checked(
         libc.mount(
             source.encode(),

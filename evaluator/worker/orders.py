@@ -73,13 +73,11 @@ class ConstructOrder(Order):
     """Shapes and strides of the reference's."""
     inputs_writable: bool = False
     compile_with: CompileOptions | None = None
-    """None: it is not compiled."""
     repeated_values: bool = True
     """Large tensors get their initial values as `initial_values` makes them."""
     random_constants: bool = False
     """Constant parameters get the values of `random_constants`."""
     earlier: Earlier = ""
-    """What becomes of a module that is there already."""
     weights_bytes: int = 0
     inputs_bytes: int = 0
     copies_inputs: bool = False
@@ -92,7 +90,6 @@ class CallOrder(Order):
     copy: bool
     """On a CPU: copy the outputs into the slot."""
     seed: int | None
-    """For PyTorch's generators."""
     steps: list[Step]
     result: Result
     look: bool

@@ -51,8 +51,6 @@ _PRINTED_BYTES = 8 * 2**20
 
 
 class Target:
-    """Waits for its request behind walls, in a folder of its own."""
-
     def __init__(
         self,
         mode: Mode,

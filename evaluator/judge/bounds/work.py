@@ -31,8 +31,6 @@ _BLOCK = 2**25
 
 @dataclass(frozen=True)
 class Work:
-    """What one forward call has to do. Bytes and operations, not times."""
-
     bytes_soft: int
     """Inputs and parameters that are read, each once, and outputs."""
     bytes_read_hard: int

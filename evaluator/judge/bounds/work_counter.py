@@ -19,8 +19,6 @@ from evaluator.worker.values import dtype_name
 
 
 class WorkCounter(OperatorMode):
-    """Watches every operator: what it reads, what it computes, and which inputs reach where."""
-
     def __init__(self, precision: Precision) -> None:
         super().__init__()
         self._origins: dict[int, tuple[int | None, Tensor]] = {}
@@ -31,11 +29,8 @@ class WorkCounter(OperatorMode):
         self.accumulation = 1
         self.operators = 0
         self.asserts_values = False
-        """A CUDA assertion on values, or an index made from real numbers, may fail."""
         self.reads_values = False
-        """What Python does depends on values."""
         self.uses_cudnn = False
-        """A convolution or a recurrent layer ran."""
         self.orders_ties = False
         self.opaque = False
         """Attention ran whose operations are not counted."""

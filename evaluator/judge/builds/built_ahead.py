@@ -9,6 +9,5 @@ from evaluator.record import Record
 class BuiltAhead(Record):
     seconds: float = 0.0
     cached: bool = True
-    """Whether all of them were found built."""
     refused: Evaluation | None = None
     """The last word on a candidate that needs no device any more; None: it is to be judged."""

@@ -14,7 +14,6 @@ from evaluator.judge.context.judge_memory import JudgeMemory
 class CacheFlush:
     def __init__(self, device: torch.device, memory: JudgeMemory) -> None:
         self.tensor = _host_tensor() if device.type == "cpu" else _tensor(device)
-        """What is written over."""
         self.persisting_l2_reset: bool | None = None
         """Whether the last flush could reset them; None on a CPU and before the first."""
         self._device = device

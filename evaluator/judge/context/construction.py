@@ -22,20 +22,16 @@ _SLACK_BYTES = 2**20
 
 @dataclass(frozen=True)
 class Construction:
-    """How a candidate's or a baseline's module is made from what its source defines."""
-
     setup: ProblemSetup
     state: Mapping[str, torch.Tensor]
     """Weights by name; none: as constructed."""
     compile_with: CompileOptions | None = None
-    """None: it is not compiled."""
     inputs: Arena | None = None
     """Where its inputs will lie; None: with those of all others."""
     timeout_s: float | None = None
     seed: int | None = None
     """Of a module that is judged as constructed, with random constants."""
     earlier: Earlier = ""
-    """What becomes of a module that is there already."""
 
     def on(self, runner: ModuleRunner, *others: ModuleRunner) -> Fit:
         """Construct it in these workers at the same time; how the weights fitted in the first.

@@ -43,7 +43,6 @@ class OutputVerdict:
     mismatch: Mismatch | None
     """Of the first output that is wrong; None for wrong values that are not to be described."""
     error_part: ErrorPart = "whole"
-    """What `error_ratio` is of."""
     excusable: bool = False
     """It is wrong, but another reference, no worse than it may be, could allow it."""
     reference_errors: tuple[float | None, ...] = ()
@@ -67,7 +66,6 @@ class _Floats:
     allowance: Allowance
     excusable: bool
     reference_error: float | None
-    """RMSE(L-R) over rms(R); None where R is all zeros."""
 
 
 def compare(

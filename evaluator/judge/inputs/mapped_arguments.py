@@ -14,8 +14,6 @@ from evaluator.judge.inputs.placement import Placement
 
 
 class MappedArguments:
-    """The arguments of one call, in the form that a worker gets."""
-
     def __init__(self, arena: torch.Tensor, placed: Placement, values: list[Any]) -> None:
         """`placed`: lays tensors into memory of the judge's own, for the same places in `arena`.
 

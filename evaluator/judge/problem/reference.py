@@ -102,10 +102,8 @@ class Reference:
         self.model.to(device)
         self._spreads = {name: _centre_and_spread(t.detach()) for name, t in self.floating()}
         self.flags = BackendFlags(rules.allows_tf32, rules.allows_tf32 or rules.pytorch_flags)
-        """What its operations in fp32 may use."""
         self.changes_inputs = False
         self.state_changes = 0
-        """How often the model was given another state."""
 
     def _constructed(self, seed: int, *, constants: bool = False) -> torch.nn.Module:
         """A module on the CPU. `constants`: those among its weights are random, too."""

@@ -81,7 +81,6 @@ class Conversation:
             self.send(Kind.BUILT, replace(outcome, library="").encode(), library)
 
     def send(self, kind: Kind, payload: bytes = b"", fds: tuple[int, ...] = ()) -> None:
-        """Send a message; raises `Rejection` where the worker does not read."""
         begin = time.monotonic()
         try:
             # A worker that has died shows by the answer that does not come.

@@ -70,8 +70,6 @@ class CallOptions(TypedDict, total=False):
 
 
 class ModuleRunner:
-    """A worker that has imported its source and can be called again and again."""
-
     def __init__(
         self,
         worker: WorkerProcess,
@@ -84,7 +82,6 @@ class ModuleRunner:
         self.device = device
         self.fit: Fit = "none"
         self.changed_weights = False
-        """Whether the constructor changed weights after they were registered."""
         self.unlike = ""  # `Loaded.unlike`, by its own word
         self.flags = BackendFlags()
         """Those of its process once the module is constructed, by its own word."""

@@ -29,9 +29,7 @@ class Borrowed:
     """Whether outputs lie in memory that is not each element's own."""
 
     inputs: bool = False
-    """In the inputs' memory."""
     each_other: bool = False
-    """Two outputs share elements."""
     itself: bool = False
     """Two elements of an output share an address."""
 

@@ -40,8 +40,6 @@ class Ending:
 
 
 class WorkerProcess:
-    """One worker: a channel to it and the means to end it, with all its children."""
-
     def __init__(
         self,
         pid: int,
