@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from functools import cache
 from pathlib import Path
 
 from evaluator.builder import headers
@@ -71,11 +70,6 @@ _GIVEN = frozenset({"TORCH_EXTENSION_NAME"})
 """Macros that the command line defines, over either headers."""
 
 
-@cache
-def _our_macros() -> frozenset[str]:
-    return headers.macros() | _GIVEN
-
-
 def needs_full_headers(log: str, source: str = "", operators: Path | None = None) -> bool:
     """Whether the first error may come from what the light headers lack or do otherwise.
 
@@ -118,7 +112,7 @@ def needs_full_headers(log: str, source: str = "", operators: Path | None = None
         return True
     if "before '<<' token" in text and _MACRO.search(quoted):
         return True  # PyTorch's checks take more words by this operator
-    return any(macro not in _our_macros() for macro in _MACRO.findall(quoted))
+    return not (headers.macros() | _GIVEN).issuperset(_MACRO.findall(quoted))
 
 
 def _never_declared(unknown: set[str], about: list[str], source: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import cache
 from pathlib import Path
 
 from evaluator.builder.work_folder import work_folder
@@ -96,6 +97,7 @@ def _make(folder: Path) -> None:
                 raise
 
 
+@cache
 def macros() -> frozenset[str]:
     found: set[str] = set()
     for path in SOURCES.glob("*.h"):

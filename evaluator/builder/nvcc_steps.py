@@ -53,7 +53,7 @@ def side_by_side(said: str, source: str, key: str) -> tuple[str, ...] | None:
         ((first, second, last),) = by_tool.values()
         file = split[split.index(_IDENTIFIER) + 1]
         read = {_output(step): step for step in (first, second)}
-        for_device, for_host = (_only(read.keys() & set(step)) for step in (compiled, split))
+        (for_device,), (for_host,) = (read.keys() & set(step) for step in (compiled, split))
         split.remove(_IDENTIFIED)
     except (KeyError, ValueError):
         return None
@@ -98,8 +98,3 @@ def _read(said: str) -> tuple[dict[str, str], list[list[str]]]:
 
 def _output(step: Sequence[str]) -> str:
     return step[step.index("-o") + 1]
-
-
-def _only(found: set[str]) -> str:
-    (one,) = found
-    return one

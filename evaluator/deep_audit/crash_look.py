@@ -13,7 +13,7 @@ from evaluator.audit_record import DeepAudit, Finding, SanitizerRun, Tool
 from evaluator.builder.builder import Builder
 from evaluator.deep_audit.address_sanitizer import AddressSanitizer
 from evaluator.deep_audit.compute_sanitizer import run_compute_sanitizer
-from evaluator.deep_audit.own_code import OwnCode, built_code
+from evaluator.deep_audit.own_code import built_code
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Evaluation, EvaluationRequest, Status
 from evaluator.judge.context.problem_context import ProblemContext
@@ -84,16 +84,14 @@ def _runs(
         else:
             code = built_code(context, builder, request, limit_s=GPU_LIMIT_S)
     if not on_cpu:
-        # It takes the device itself when it needs it.
-        runs = _memcheck(request, code, deadline - time.monotonic())
-    return [_with_blocks(run, sizes) for run in runs]
-
-
-def _memcheck(request: EvaluationRequest, code: OwnCode, left_s: float) -> list[SanitizerRun]:
-    if left_s <= 0:
+        left_s = deadline - time.monotonic()
         note = "it was not built with source lines in the time that there is for it"
-        return [SanitizerRun(tool=Tool.MEMCHECK, outcome="not_run", note=note)]
-    return run_compute_sanitizer(request, code, tools=(Tool.MEMCHECK,), timeout_s=left_s)
+        runs = [SanitizerRun(tool=Tool.MEMCHECK, outcome="not_run", note=note)]
+        if left_s > 0:
+            # It takes the device itself when it needs it.
+            tools = (Tool.MEMCHECK,)
+            runs = run_compute_sanitizer(request, code, tools=tools, timeout_s=left_s)
+    return [_with_blocks(run, sizes) for run in runs]
 
 
 def crashed(evaluation: Evaluation, settings: Settings) -> bool:

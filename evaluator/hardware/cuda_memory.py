@@ -182,10 +182,6 @@ def reset_persisting_l2(ordinal: int) -> bool:
     return most.value > 0 and _driver().cuCtxResetPersistingL2Cache() == 0
 
 
-def fill_words(address: int, words: int, value: int, stream: int) -> None:
-    driver_call("cuMemsetD32Async", address, value, words, stream)
-
-
 def hold_stream(stream: int, address: int, value: int) -> None:
     """What is enqueued on a stream from now on waits until the 32 bits at `address` are `value`.
 

@@ -24,7 +24,6 @@ from evaluator.evaluation import (
     Seconds,
     Status,
     Timing,
-    Weights,
 )
 from evaluator.hardware.conditions import conditions
 from evaluator.hardware.device_lock import device_lock
@@ -141,7 +140,7 @@ class Judge:
             reason=rejection.reason if rejection else "",
             message=rejection.message if rejection else _success_message(run.timing),
             detail=rejection.detail if rejection else "",
-            weights=_weights(runner),
+            weights="none" if runner is None or runner.fit == "unmatched" else runner.fit,
             build=runner.build if runner else None,
             correctness=run.verified.correctness(rejection.mismatch if rejection else None),
             timing=run.timing if rejection is None else None,
@@ -339,10 +338,6 @@ class Judge:
         if self._zygote is not None:
             self._zygote.close()
             self._zygote = None
-
-
-def _weights(runner: ModuleRunner | None) -> Weights:
-    return "none" if runner is None or runner.fit == "unmatched" else runner.fit
 
 
 def _memory(context: ProblemContext, runner: ModuleRunner | None) -> DeviceMemory:

@@ -12,7 +12,7 @@ from functools import cache
 
 import torch
 
-from evaluator.hardware.cuda_memory import driver_call, fill_words
+from evaluator.hardware.cuda_memory import driver_call
 from evaluator.worker.steps import FILL_VALUE
 
 POISONS = (0xFFFFFFFF, 0x7149F2CA, 0xF149F2CA)
@@ -64,7 +64,7 @@ def poison_free_memory(word: int) -> None:
         address = segment["address"]
         for block in segment["blocks"]:
             if block["state"] == "inactive":
-                fill_words(address, block["size"] // 4, word, stream)
+                driver_call("cuMemsetD32Async", address, word, block["size"] // 4, stream)
             address += block["size"]
     torch.cuda.synchronize()
 

@@ -70,9 +70,9 @@ def _serve(channel: Channel, folder: Path, hidden: Sequence[Path]) -> NoReturn:
                 os.close(descriptor)
             channel.send(Kind.FORKED, json.dumps(answer).encode())
         elif message.kind is Kind.REAP:
-            order = ReapOrder.decode(message.payload)
-            status = _reaped(order.pid)
-            channel.send(Kind.REAPED, json.dumps({"status": status}).encode())
+            done, status = os.waitpid(ReapOrder.decode(message.payload).pid, os.WNOHANG)
+            answer = {"status": os.waitstatus_to_exitcode(status) if done else None}
+            channel.send(Kind.REAPED, json.dumps(answer).encode())
 
 
 def _load_openmp() -> None:
@@ -98,11 +98,6 @@ def import_ahead() -> None:
         importlib.import_module("torch.utils.cpp_extension")
     finally:
         torch.cuda.is_available = asked
-
-
-def _reaped(pid: int) -> int | None:
-    done, status = os.waitpid(pid, os.WNOHANG)
-    return os.waitstatus_to_exitcode(status) if done else None
 
 
 def _become_worker(

@@ -70,7 +70,11 @@ class JudgeMemory:
     def can_take(self, size: int) -> bool:
         """Whether the judge can have `size` bytes, of those that are free and those that PyTorch
         keeps for its next tensors."""
-        return not self._on_gpu or self._free_bytes() + self._unused_bytes() >= size
+        if not self._on_gpu:
+            return True
+        reserved = torch.cuda.memory_reserved(self._device)
+        unused = reserved - torch.cuda.memory_allocated(self._device)
+        return self._free_bytes() + unused >= size
 
     def give_back(self) -> None:
         if self._on_gpu:
@@ -121,7 +125,3 @@ class JudgeMemory:
 
     def _free_bytes(self) -> int:
         return int(torch.cuda.mem_get_info(self._device)[0])
-
-    def _unused_bytes(self) -> int:
-        reserved = torch.cuda.memory_reserved(self._device)
-        return int(reserved - torch.cuda.memory_allocated(self._device))

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from evaluator.judge.blockwise import finite
 from evaluator.judge.bounds import work_rules
+from evaluator.judge.correctness.accept_rule import FP32_ROUND_OFF
 from evaluator.judge.correctness.comparison import compare
 from evaluator.judge.operator_mode import OperatorCall, OperatorMode, storage_of, tensors_in
 from evaluator.judge.problem.reference import Reference, flatten_arguments
@@ -108,9 +109,6 @@ def _counts(tensor: Tensor) -> bool:
     return not real and tensor.dtype is not torch.bool
 
 
-_FP32_ROUND_OFF = 2.0**-24
-
-
 class RoundingNoise(OperatorMode):
     """While it is entered, operators return results that are rounded once more.
 
@@ -136,7 +134,7 @@ class RoundingNoise(OperatorMode):
 
     def _round(self, tensor: Tensor, terms: int, *, relative: bool) -> None:
         noise = torch.empty_like(tensor).uniform_(-1.0, 1.0, generator=self._generator)
-        of_sum = _FP32_ROUND_OFF * math.sqrt(terms) / 2 if terms > 1 else 0.0
+        of_sum = FP32_ROUND_OFF * math.sqrt(terms) / 2 if terms > 1 else 0.0
         own = torch.finfo(tensor.dtype).eps / 2 + (of_sum if relative else 0.0)
         rms = torch.linalg.vector_norm(tensor) / math.sqrt(tensor.numel())
         tensor.addcmul_(tensor, noise, value=own)

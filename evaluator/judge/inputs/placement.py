@@ -52,10 +52,8 @@ class Placement:
         self.last = start + _ALIGNMENT
         """The one after the last."""
         memory[self.first : self.last].fill_(margin)
-        self.tensors: list[torch.Tensor] = []
-        """Views of what was placed, as the worker will see it."""
         self.spans: list[tuple[int, int]] = []
-        """First byte and number of bytes of each."""
+        """First byte and number of bytes of each tensor."""
 
     def again(self, memory: torch.Tensor) -> Placement:
         return Placement(memory, self._start, self._margin, self._at_end)
@@ -90,7 +88,7 @@ class Placement:
         shape, stride = tuple(tensor.shape), tuple(tensor.stride())
         size = tensor.element_size()
         span = span_of(shape, stride) * size
-        at_end = len(self.tensors) == self._at_end
+        at_end = len(self.spans) == self._at_end
         if at_end:
             start = (self._limit - span) // _END_ALIGNMENT * _END_ALIGNMENT
         else:
@@ -115,7 +113,6 @@ class Placement:
             self._limit = start
         else:
             self._next = end + _GAP_BYTES
-        self.tensors.append(view)
         self.spans.append((start, end - start))
         return {
             "kind": "tensor",

@@ -182,12 +182,10 @@ class _Widening(TorchFunctionMode):
     ) -> Any:
         if func is Tensor.float:
             func = Tensor.double
-        args, kwargs = tree_map(_wider, (args, kwargs or {}))
+        args, kwargs = tree_map(
+            lambda value: torch.float64 if value is torch.float32 else value, (args, kwargs or {})
+        )
         return func(*args, **kwargs)
-
-
-def _wider(value: Any) -> Any:
-    return torch.float64 if value is torch.float32 else value
 
 
 def _widened(values: list[Any], device: torch.device) -> list[Any]:

@@ -47,20 +47,16 @@ class Footprint:
         # The candidate's outputs, the reference's, and those in fp64.
         return once + (2 + _FP64_PER_FP32) * self.outputs
 
-    @property
-    def needed(self) -> int:
+    def needed_on(self, device: torch.device) -> int:
         """What the judge and its workers hold at once at least: the larger of two stages.
 
         In the first the candidate's first calls are verified, in the second it is timed beside its
-        baseline, and calls are verified in the task's precision.
+        baseline, and calls are verified in the task's precision. On a CPU the judge keeps a copy of
+        the inputs to itself until a call starts.
         """
         first = self.inputs + self.worker + self.verifying
         timed = self.workers + self.verifying - _FP64_PER_FP32 * self.outputs
-        return max(first, timed)
-
-    def needed_on(self, device: torch.device) -> int:
-        """The same; on a CPU the judge keeps a copy of the inputs to itself until a call starts."""
-        return self.needed + (self.inputs if device.type == "cpu" else 0)
+        return max(first, timed) + (self.inputs if device.type == "cpu" else 0)
 
     @property
     def workers(self) -> int:

@@ -98,11 +98,10 @@ def net_us(
     twice the baseline's counts as forward's own.
     """
     times = []
-    if device.type == "cuda":
-        for forward, total in zip(samples.forward_us, samples.total_us, strict=True):
-            times.append(max(forward, total - copy_us, _SMALLEST_US))
-        return times
     for forward, total in zip(samples.forward_us, samples.total_us, strict=True):
+        if device.type == "cuda":
+            times.append(max(forward, total - copy_us, _SMALLEST_US))
+            continue
         late = max(0.0, total - forward - 2 * copy_us - _COPY_SLACK_US) if copy_us else 0.0
         times.append(max(forward + late - overhead_us, _SMALLEST_US))
     return times

@@ -29,12 +29,12 @@ from evaluator.judge.rejection import Rejection, protocol_broken
 from evaluator.judge.workers import quiescence
 from evaluator.judge.workers.call import Call
 from evaluator.judge.workers.conversation import Conversation
-from evaluator.judge.workers.foreign_memory import can_read
 from evaluator.judge.workers.gate import Gate
 from evaluator.judge.workers.output_memory import (
     Borrowed,
     any_overlap,
     any_repeats,
+    can_read,
     from_worker,
     in_slot,
     lies_within,

@@ -17,11 +17,11 @@ import os
 import signal
 import time
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from evaluator.errors import InfrastructureError
 
+_SHOWS_CHILDREN = Path("/proc/thread-self/children").exists()
 _STOP_TIMEOUT_S = 5.0
 _LOOKS, _LOOK_S = 3, 0.002
 _FEWEST_BUSY_LOOKS = 50
@@ -93,7 +93,7 @@ def comes_to_rest(pid: int, init: int | None = None, patience_s: float = PATIENC
 def tasks(pid: int, init: int | None = None) -> list[Task]:
     """The threads of a worker and of its descendants. `init`: the first process of its PID
     namespace, which orphans belong to; where it has none, they belong to the worker."""
-    if not _shows_children():
+    if not _SHOWS_CHILDREN:
         raise InfrastructureError("this Linux does not list children (CONFIG_PROC_CHILDREN)")
     found, waiting = list[Task](), [pid] if init is None else [init, pid]
     while waiting:
@@ -105,11 +105,6 @@ def tasks(pid: int, init: int | None = None) -> list[Task]:
                     found.append(_task(thread.path))
                     waiting += map(int, _read(f"{thread.path}/children").split())
     return found
-
-
-@cache
-def _shows_children() -> bool:
-    return Path("/proc/thread-self/children").exists()
 
 
 def _task(folder: str) -> Task:

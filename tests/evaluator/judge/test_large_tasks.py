@@ -40,7 +40,7 @@ def test_the_footprint_of_a_task_is_what_its_tensors_take() -> None:
     assert found.outputs == 2**29
     # The product and its sigmoid are alive while they are multiplied.
     assert found.forward == 3 * 2**29
-    assert found.needed > found.inputs + 2 * found.worker
+    assert found.needed_on(torch.device("cuda")) > found.inputs + 2 * found.worker
 
 
 FOOTPRINTS = """
