@@ -28,7 +28,7 @@ from evaluator.judge.context.construction import Construction
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.rejection import Rejection
 from evaluator.judge.workers.module_runner import ModuleRunner
-from evaluator.judge.workers.worker_limits import WorkerLimits
+from evaluator.judge.workers.process import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote
 
 _CALLS = 3

@@ -14,8 +14,7 @@ from pydantic import TypeAdapter
 from evaluator.builder.builder import Builder
 from evaluator.errors import InfrastructureError, UnknownFailureError
 from evaluator.evaluation import EvaluationRequest, ProblemRequest
-from evaluator.hardware.devices import describe
-from evaluator.hardware.sole_device import see_only
+from evaluator.hardware.devices import describe, see_only
 from evaluator.ipc.service import leave_with, place_of, serve
 from evaluator.ipc.wire import Channel, Kind
 from evaluator.judge.workers.zygote import Zygote

@@ -205,3 +205,24 @@ def _gpu_lines(info: DeviceInfo) -> list[str]:
 
 def _size(count: int) -> str:
     return f"{count / 2**20:g} MiB" if count >= 2**20 else f"{count / 2**10:g} KiB"
+
+
+def see_only(device: str) -> str:
+    """Hide all other GPUs from this process and those that it starts; what to call `device` then.
+
+    So a kernel that says `cuda:0` is judged alike on every device, and none reaches a device on
+    which another one is being timed.
+
+    Must come before CUDA is first used here. Where there is one GPU, or `device` is `cpu`, nothing
+    is changed.
+    """
+    gpus = list_gpus() if device != "cpu" else []
+    if len(gpus) < 2:
+        return device
+    # By its UUID, since CUDA may count the devices in another order than the driver does.
+    os.environ["CUDA_VISIBLE_DEVICES"] = gpus[device_index(device)].uuid
+    return "cuda:0"
+
+
+def see_none() -> None:
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""

@@ -44,17 +44,10 @@ class Service:
     def pid(self) -> int | None:
         return self._process.pid if self._process else None
 
-    def start(self) -> None:
-        """Start the process, if it does not run: then the first question need not wait for that.
-
-        Any thread may call this, also while another one asks.
-        """
-        self._started()
-
     def ask(self, question: bytes) -> bytes:
         """The answer; raises the `InfrastructureError` that it met, or `JudgeDiedError` where it
         ended or sent what is no answer. The next question starts it anew then."""
-        channel = self._started()
+        channel = self.start()
         try:
             channel.send(Kind.REQUEST, question)
             while (message := channel.receive()).kind is Kind.WAITS:
@@ -77,7 +70,11 @@ class Service:
         self._stop()
         self._log.close()
 
-    def _started(self) -> Channel:
+    def start(self) -> Channel:
+        """Start the process, if it does not run: then the first question need not wait for that.
+
+        Any thread may call this, also while another one asks.
+        """
         with self._changing:
             if self._channel is not None and self._process is not None:
                 if self._process.poll() is None:

@@ -27,7 +27,7 @@ class Switchboard(Service):
         did not answer in time."""
         mine, theirs = pair()
         with self._lock, theirs:
-            switch = self._started()
+            switch = self.start()
             try:
                 switch.send(Kind.REQUEST, b"", (theirs.fileno(),))
             except WireError as error:

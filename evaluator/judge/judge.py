@@ -38,7 +38,7 @@ from evaluator.judge.problem.reference import DTYPES
 from evaluator.judge.rejection import Rejection
 from evaluator.judge.timing.timed_workers import most_workers
 from evaluator.judge.workers.module_runner import ModuleRunner
-from evaluator.judge.workers.worker_limits import WorkerLimits, worker_limits
+from evaluator.judge.workers.process import WorkerLimits, worker_limits
 from evaluator.judge.workers.zygote import Zygote
 from evaluator.settings import BaselineName
 from evaluator.walls.demands import insist

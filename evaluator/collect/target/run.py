@@ -27,8 +27,7 @@ from evaluator.collect.target.target_request import read_request
 from evaluator.collect.target.walled import LAYERS
 from evaluator.evaluation import Backend, EvaluationRequest
 from evaluator.hardware.cores import usable_cores
-from evaluator.hardware.devices import cache_bytes
-from evaluator.hardware.sole_device import see_only
+from evaluator.hardware.devices import cache_bytes, see_only
 from evaluator.ipc.wire import Channel, Kind
 from evaluator.judge.bounds.ceilings import measure_ceilings
 from evaluator.judge.bounds.work import count_work

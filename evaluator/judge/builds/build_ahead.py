@@ -14,10 +14,9 @@ from pathlib import Path
 
 from evaluator.builder.builder import Builder
 from evaluator.evaluation import EvaluationRequest
-from evaluator.hardware.devices import describe
-from evaluator.hardware.sole_device import see_none
+from evaluator.hardware.devices import describe, see_none
 from evaluator.ipc.service import leave_with, serve
-from evaluator.judge.workers.worker_limits import WorkerLimits
+from evaluator.judge.workers.process import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote
 
 

@@ -14,7 +14,7 @@ from evaluator.evaluation import ProblemRequest
 from evaluator.hardware.cores import usable_cores
 from evaluator.judge.problem.reference import DTYPES
 from evaluator.judge.workers.module_runner import ModuleRunner
-from evaluator.judge.workers.worker_limits import WorkerLimits, worker_limits
+from evaluator.judge.workers.process import WorkerLimits, worker_limits
 from evaluator.judge.workers.zygote import Zygote
 from evaluator.protocol import RULES
 from evaluator.settings import BaselineName, Precision

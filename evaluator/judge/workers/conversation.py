@@ -16,25 +16,16 @@ from evaluator.judge.workers.process import WorkerProcess
 from evaluator.reason import Reason
 from evaluator.worker.values import TensorSubclassError
 
-_NAMES: dict[Phase, str] = {
-    "import": "import",
-    "construct": "construction of the module",
-    "call": "call of forward",
+_PHASES: dict[Phase, tuple[str, Reason, Reason]] = {
+    "import": ("import", Reason.IMPORT_TIMEOUT, Reason.IMPORT_RAISED),
+    "construct": ("construction of the module", Reason.CONSTRUCT_TIMEOUT, Reason.CONSTRUCT_RAISED),
+    "call": ("call of forward", Reason.CALL_TIMEOUT, Reason.FORWARD_RAISED),
 }
+"""What we call each, and why a candidate is refused that takes too long, or raises, in it."""
 _BUILD_FAILED = "Error building extension"
 """PyTorch's words, and our stub's."""
 _READING_S = 60.0
 """For how long a worker may not read: all that we send fits the socket's buffer where it reads."""
-_TIMEOUTS: dict[Phase, Reason] = {
-    "import": Reason.IMPORT_TIMEOUT,
-    "construct": Reason.CONSTRUCT_TIMEOUT,
-    "call": Reason.CALL_TIMEOUT,
-}
-_RAISED: dict[Phase, Reason] = {
-    "import": Reason.IMPORT_RAISED,
-    "construct": Reason.CONSTRUCT_RAISED,
-    "call": Reason.FORWARD_RAISED,
-}
 _ENDED = {
     "SIGSEGV": Reason.SEGFAULT,
     "SIGABRT": Reason.ABORT,
@@ -122,11 +113,9 @@ class Conversation:
             message = self.worker.channel.receive(max(0.0, timeout_s - spent_s))
         except WireTimeoutError:
             self.worker.end()
-            raise Rejection(
-                Status.TIMEOUT,
-                _TIMEOUTS[phase],
-                f"the {_NAMES[phase]} took longer than {timeout_s:g} s and was ended",
-            ) from None
+            name, reason, _ = _PHASES[phase]
+            late = f"the {name} took longer than {timeout_s:g} s and was ended"
+            raise Rejection(Status.TIMEOUT, reason, late) from None
         except ClosedError:
             raise self.death(phase) from None
         except WireError as error:
@@ -153,13 +142,9 @@ class Conversation:
             message = "forward returned a subclass of Tensor, which may work late: return a tensor"
             return Rejection(Status.INTEGRITY, Reason.TENSOR_SUBCLASS, message)
         else:
-            reason = _RAISED[failure.phase]
-        return Rejection(
-            Status.RUNTIME_ERROR,
-            reason,
-            f"{_NAMES[failure.phase]}: {failure.summary}",
-            detail=failure.trace,
-        )
+            reason = _PHASES[failure.phase][2]
+        what = f"{_PHASES[failure.phase][0]}: {failure.summary}"
+        return Rejection(Status.RUNTIME_ERROR, reason, what, detail=failure.trace)
 
     def _unbuilt(self) -> Rejection:
         assert self.build is not None
@@ -175,11 +160,11 @@ class Conversation:
         name = ending.signal_name
         if name:
             reason = _ENDED.get(name, Reason.OTHER_SIGNAL)
-            what = f"the process was ended by {name} during the {_NAMES[phase]}"
+            what = f"the process was ended by {name} during the {_PHASES[phase][0]}"
             if reason is Reason.KILLED and ending.out_of_memory:
                 reason = Reason.OUT_OF_MEMORY
                 what += ": with what it started it used more memory than it may"
         else:
             reason = Reason.EXITED
-            what = f"the process exited (code {ending.status}) during the {_NAMES[phase]}"
+            what = f"the process exited (code {ending.status}) during the {_PHASES[phase][0]}"
         return Rejection(Status.RUNTIME_ERROR, reason, what, detail=ending.log)

@@ -8,16 +8,38 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from evaluator.ipc.wire import Channel
 from evaluator.judge.workers.printed import Printed
 from evaluator.walls.memory_group import MemoryGroup
 from evaluator.walls.scratch import remove
 
+if TYPE_CHECKING:
+    import torch
+
 START_TIMEOUT_S = 120.0
 """For whatever a worker does before it has a candidate."""
 _REAP_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True)
+class WorkerLimits:
+    """What a worker may use up: put up before it runs anything of a candidate's."""
+
+    memory_bytes: int | None
+    """Of the address space of each process. None on a GPU: CUDA reserves far more than it uses."""
+    cpu_seconds: int = 3600
+    """Of processor time, for each process."""
+    family_bytes: int | None = None
+    """Of the memory of the worker and all that it starts together, where the system allows it."""
+
+
+def worker_limits(device: torch.device, memory_bytes: int | None) -> WorkerLimits:
+    """For a worker that may use so much memory together with all that it starts."""
+    return WorkerLimits(
+        memory_bytes=memory_bytes if device.type == "cpu" else None, family_bytes=memory_bytes
+    )
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from evaluator.errors import InfrastructureError
 from evaluator.ipc.failure import Failure
 from evaluator.ipc.wire import Kind, WireError
-from evaluator.judge.workers.process import START_TIMEOUT_S, WorkerProcess
-from evaluator.judge.workers.worker_limits import WorkerLimits
+from evaluator.judge.workers.process import START_TIMEOUT_S, WorkerLimits, WorkerProcess
 from evaluator.worker.orders import WarmOrder
 
 

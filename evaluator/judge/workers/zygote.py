@@ -19,9 +19,8 @@ from evaluator.errors import InfrastructureError
 from evaluator.hardware.nvml import hidden_device_files
 from evaluator.ipc.wire import ClosedError, Kind, WireError, WireTimeoutError, pair
 from evaluator.judge.workers.printed import Printed
-from evaluator.judge.workers.process import START_TIMEOUT_S, WorkerProcess
+from evaluator.judge.workers.process import START_TIMEOUT_S, WorkerLimits, WorkerProcess
 from evaluator.judge.workers.warm_worker import WarmPool
-from evaluator.judge.workers.worker_limits import WorkerLimits
 from evaluator.walls import memory_group
 from evaluator.walls.bait import bait
 from evaluator.walls.environment import clean_environment, python_module

@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.hardware import nvml, sole_device
-from evaluator.hardware.devices import DeviceInfo
+from evaluator.hardware import devices, nvml
+from evaluator.hardware.devices import DeviceInfo, see_none, see_only
 from evaluator.hardware.nvml import hidden_device_files
-from evaluator.hardware.sole_device import see_none, see_only
 
 
 @pytest.fixture
 def gpus(monkeypatch: pytest.MonkeyPatch) -> list[DeviceInfo]:
     found = [DeviceInfo("NVIDIA H200", "cuda", (9, 0), uuid=f"GPU-{index}") for index in range(4)]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
-    monkeypatch.setattr(sole_device, "list_gpus", lambda: found)
+    monkeypatch.setattr(devices, "list_gpus", lambda: found)
     return found
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from evaluator.errors import InfrastructureError
 from evaluator.judge.workers import zygote as judges
-from evaluator.judge.workers.worker_limits import WorkerLimits
+from evaluator.judge.workers.process import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote
 from tests.evaluator.processes import still_running
 

@@ -17,7 +17,7 @@ from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.judge.builds.built_ahead import BuiltAhead
 from evaluator.judge.builds.rehearsal import rehearse as rehearsed
 from evaluator.judge.workers import conversation
-from evaluator.judge.workers.worker_limits import WorkerLimits
+from evaluator.judge.workers.process import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote
 from tests.evaluator.made_requests import evaluation_request
 

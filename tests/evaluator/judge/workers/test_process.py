@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.judge.workers.worker_limits import WorkerLimits
+from evaluator.judge.workers.process import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote
 from tests.evaluator.processes import still_running
 

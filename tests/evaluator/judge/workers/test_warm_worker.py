@@ -27,9 +27,8 @@ from evaluator.judge.context.worker_factory import WorkerFactory
 from evaluator.judge.judge import Judge
 from evaluator.judge.timing import call_cost, sampling
 from evaluator.judge.workers import warm_worker
-from evaluator.judge.workers.process import WorkerProcess
+from evaluator.judge.workers.process import WorkerLimits, WorkerProcess
 from evaluator.judge.workers.warm_worker import WarmWorker
-from evaluator.judge.workers.worker_limits import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote
 from evaluator.walls.environment import python_path
 from tests.evaluator.made_requests import HONEST, evaluation_request

@@ -10,7 +10,7 @@ import torch
 
 from evaluator.hardware.devices import list_gpus
 from evaluator.hardware.nvml import hidden_device_files
-from evaluator.judge.workers.worker_limits import WorkerLimits
+from evaluator.judge.workers.process import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote
 from tests.evaluator.judge.workers.test_warm_worker import made
 

@@ -17,7 +17,7 @@ from evaluator.backend_flags import BackendFlags
 from evaluator.errors import UnusableReferenceError
 from evaluator.judge.rejection import Rejection
 from evaluator.judge.workers.module_runner import ModuleRunner
-from evaluator.judge.workers.worker_limits import WorkerLimits
+from evaluator.judge.workers.process import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote
 from evaluator.worker.orders import LoadOrder
 
