@@ -137,7 +137,8 @@ def device_timeline(events: Sequence[TraceEvent]) -> DeviceTimeline:
     for event in events:
         # With that one the trace itself waits for the end.
         if event.get("cat") in _RUNTIME and event["name"] != "cudaDeviceSynchronize":
-            shared_us = sum(_shared_us(event, *gap) for gap in gaps)
+            begin, end = event["ts"], _end(event)
+            shared_us = sum(max(0.0, min(end, gap[1]) - max(begin, gap[0])) for gap in gaps)
             host_us[event["name"]] = host_us.get(event["name"], 0.0) + shared_us
     longest = max(host_us, key=lambda name: host_us[name], default="")
     end = max(_end(event) for event in activities)
@@ -168,7 +169,3 @@ def _gaps(activities: Sequence[TraceEvent]) -> Iterator[tuple[float, float]]:
 
 def _end(event: TraceEvent) -> float:
     return event["ts"] + event["dur"]
-
-
-def _shared_us(event: TraceEvent, begin: float, end: float) -> float:
-    return max(0.0, min(_end(event), end) - max(event["ts"], begin))

@@ -34,53 +34,34 @@ _EXIT_SIGNAL = 0xFF
 """The bits of clone's flags that say which signal a child's end sends."""
 _MODE_FILTER, _SET_MODE_FILTER, _ALL_THREADS = 2, 1, 1
 
-_SAME_EVERYWHERE = {
-    "io_uring_setup": 425,
-    "io_uring_enter": 426,
-    "io_uring_register": 427,
-    "open_tree": 428,
-    "move_mount": 429,
-    "fsopen": 430,
-    "fsconfig": 431,
-    "fsmount": 432,
-    "fspick": 433,
-    "clone3": 435,
-    "pidfd_getfd": 438,
-    "process_madvise": 440,
-    "mount_setattr": 442,
-    "quotactl_fd": 443,
-    "process_mrelease": 448,
-    "open_tree_attr": 467,
+_NUMBERS: dict[str, tuple[int | None, int | None]] = {
+    "acct": (163, 89), "add_key": (248, 217), "adjtimex": (159, 171), "bpf": (321, 280),
+    "chroot": (161, 51), "clock_adjtime": (305, 266), "clock_settime": (227, 112),
+    "clone": (56, 220), "clone3": (435, 435), "delete_module": (176, 106),
+    "fanotify_init": (300, 262), "fcntl": (72, 25), "finit_module": (313, 273),
+    "fsconfig": (431, 431), "fsmount": (432, 432), "fsopen": (430, 430), "fspick": (433, 433),
+    "init_module": (175, 105), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
+    "io_uring_setup": (425, 425), "ioperm": (173, None), "iopl": (172, None), "kcmp": (312, 272),
+    "kexec_file_load": (320, 294), "kexec_load": (246, 104), "keyctl": (250, 219),
+    "lookup_dcookie": (212, 18), "modify_ldt": (154, None), "mount": (165, 40),
+    "mount_setattr": (442, 442), "move_mount": (429, 429), "mq_notify": (244, 184),
+    "open_by_handle_at": (304, 265), "open_tree": (428, 428), "open_tree_attr": (467, 467),
+    "perf_event_open": (298, 241), "pidfd_getfd": (438, 438), "pivot_root": (155, 41),
+    "prctl": (157, 167), "process_madvise": (440, 440), "process_mrelease": (448, 448),
+    "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "ptrace": (101, 117),
+    "quotactl": (179, 60), "quotactl_fd": (443, 443), "reboot": (169, 142),
+    "request_key": (249, 218), "sendmmsg": (307, 269), "sendmsg": (46, 211),
+    "setdomainname": (171, 162), "sethostname": (170, 161), "setns": (308, 268),
+    "setpgid": (109, 154), "setsid": (112, 157), "settimeofday": (164, 170), "socket": (41, 198),
+    "swapoff": (168, 225), "swapon": (167, 224), "syslog": (103, 116), "timer_create": (222, 107),
+    "umount2": (166, 39), "unshare": (272, 97), "uselib": (134, None), "userfaultfd": (323, 282),
+    "vhangup": (153, 58),
+}  # fmt: skip
+"""On x86_64, which has some calls alone, and on aarch64."""
+NUMBERS = {
+    machine: {name: number for name, both in _NUMBERS.items() if (number := both[at]) is not None}
+    for at, machine in enumerate(_AUDIT_ARCH)
 }
-
-_X86_64 = {
-    "acct": 163, "add_key": 248, "adjtimex": 159, "bpf": 321, "chroot": 161, "clock_adjtime": 305,
-    "clock_settime": 227, "clone": 56, "delete_module": 176, "fanotify_init": 300,
-    "finit_module": 313, "init_module": 175, "ioperm": 173, "iopl": 172, "kcmp": 312,
-    "kexec_file_load": 320, "kexec_load": 246, "keyctl": 250, "lookup_dcookie": 212,
-    "modify_ldt": 154, "mount": 165, "open_by_handle_at": 304, "perf_event_open": 298,
-    "pivot_root": 155, "process_vm_readv": 310, "process_vm_writev": 311, "ptrace": 101,
-    "quotactl": 179, "reboot": 169, "request_key": 249, "sendmmsg": 307, "sendmsg": 46,
-    "setdomainname": 171, "sethostname": 170, "setns": 308, "setpgid": 109, "setsid": 112,
-    "settimeofday": 164, "socket": 41, "swapoff": 168, "swapon": 167, "syslog": 103,
-    "umount2": 166, "unshare": 272, "uselib": 134, "userfaultfd": 323,
-    "vhangup": 153, "timer_create": 222, "mq_notify": 244, "fcntl": 72, "prctl": 157,
-}  # fmt: skip
-
-_AARCH64 = {
-    "acct": 89, "add_key": 217, "adjtimex": 171, "bpf": 280, "chroot": 51, "clock_adjtime": 266,
-    "clock_settime": 112, "clone": 220, "delete_module": 106, "fanotify_init": 262,
-    "finit_module": 273, "init_module": 105, "kcmp": 272, "kexec_file_load": 294,
-    "kexec_load": 104, "keyctl": 219, "lookup_dcookie": 18, "mount": 40,
-    "open_by_handle_at": 265, "perf_event_open": 241, "pivot_root": 41, "process_vm_readv": 270,
-    "process_vm_writev": 271, "ptrace": 117, "quotactl": 60, "reboot": 142, "request_key": 218,
-    "sendmmsg": 269, "sendmsg": 211, "setdomainname": 162, "sethostname": 161, "setns": 268,
-    "setpgid": 154, "setsid": 157, "settimeofday": 170, "socket": 198, "swapoff": 225,
-    "swapon": 224, "syslog": 116, "umount2": 39, "unshare": 97, "userfaultfd": 282,
-    "vhangup": 58, "timer_create": 107, "mq_notify": 184, "fcntl": 25, "prctl": 167,
-}  # fmt: skip
-
-NUMBERS = {"x86_64": _X86_64 | _SAME_EVERYWHERE, "aarch64": _AARCH64 | _SAME_EVERYWHERE}
 """Of the system calls that the filter names, by architecture."""
 _SECCOMP = {"x86_64": 317, "aarch64": 277}
 

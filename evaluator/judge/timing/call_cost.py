@@ -15,9 +15,6 @@ _FIRST, _FEWEST, _MOST = 10, 9, 30
 _FLUSHED_S = 0.5
 """After that the fewest suffice: with the cache of a large host, a flush takes 50 to 100 ms."""
 _FRESH_S = 60.0
-_LAUNCH_BOUND = 1.3
-"""Eager's time over that of as many operators on one element. From the limit at which BackendBench
-leaves a problem out."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +26,6 @@ class CallCost:
     operator_us: float
     """One operator on one element, caches flushed before; 0 on a GPU, where the time as called is
     measured beside the time on the device."""
-
-    def is_all(self, eager_us: float, operators: int) -> bool:
-        return eager_us < _LAUNCH_BOUND * operators * self.operator_us
 
 
 _known: dict[tuple[str, int], tuple[CallCost, float]] = {}

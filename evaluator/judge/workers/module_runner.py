@@ -113,7 +113,7 @@ class ModuleRunner:
         self._outputs: Arena | None = None
         self._orders: list[MemoryOrder] = []
         self._inputs_fd = -1
-        self.construct_on: Callable[..., object] = _not_constructed
+        self.construct_on: Callable[..., object]
         """Constructs the module once more, with the same weights, in this worker or in another one;
         raises `Rejection`."""
         self._sealed: list[torch.Tensor] | None = None
@@ -477,10 +477,6 @@ class WorkerMemory:
             return int(total - free - torch.cuda.memory_reserved(self._device))
         status = kilobyte_fields(Path(f"/proc/{self._pid}/status"))
         return status.get("VmHWM" if most else "VmRSS")
-
-
-def _not_constructed(*runners: ModuleRunner) -> None:
-    raise AssertionError("there is no module yet")
 
 
 def _decoded(message: Message) -> Reply:
