@@ -7,7 +7,7 @@ import io
 import math
 from pathlib import Path
 
-from evaluator.batch.kernel_name import KernelName
+from evaluator.batch.eval_results import KernelName
 from evaluator.record import Record
 from problems.errors import UsageError
 from problems.plain_file import open_plain

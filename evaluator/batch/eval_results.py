@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import NamedTuple
 
-from evaluator.batch.kernel_name import KernelName
 from evaluator.evaluation import Evaluation, Status
 from evaluator.settings import BaselineName
 from problems.errors import UsageError
@@ -26,6 +27,22 @@ _NOT_LOADED = {
     *("build_timeout", "too_many_builds"),
 }
 """Reasons that KernelBench counts as not compiled, beside a failed build."""
+_NUMBER = "(0|[1-9][0-9]*)"
+"""One spelling for each, so that no two files have the same name."""
+_NAMED = re.compile(rf"level_{_NUMBER}_problem_{_NUMBER}_sample_{_NUMBER}_kernel\.py")
+
+
+class KernelName(NamedTuple):
+    """`level_{level}_problem_{number}_sample_{sample}_kernel.py`; in the order of a folder."""
+
+    level: int
+    number: int
+    sample: int
+
+    @classmethod
+    def of(cls, path: Path) -> KernelName | None:
+        match = _NAMED.fullmatch(path.name)
+        return cls(*map(int, match.groups())) if match else None
 
 
 class EvalResults:

@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 from evaluator.batch.adjudication import PAGE, WHOLE, Adjudication, JudgedClaim, is_ours
 from evaluator.batch.claim import Claim
-from evaluator.batch.eval_results import EvalResults, refuse_foreign
+from evaluator.batch.eval_results import EvalResults, KernelName, refuse_foreign
 from evaluator.batch.journal import Journal, journal_path
-from evaluator.batch.kernel_name import KernelName
 from evaluator.batch.parallel_judging import Outcome, judged
 from evaluator.batch.verdict_lines import folder_lines, verdict_lines
 from evaluator.errors import InfrastructureError

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agent.record.durable import disk_errors_told
-from evaluator.batch.eval_results import NAME, EvalResults
-from evaluator.batch.kernel_name import KernelName
+from evaluator.batch.eval_results import NAME, EvalResults, KernelName
 from experiments.export.recorded_run import outcome_of, recorded_runs
 from problems.errors import UsageError
 from problems.loader import OUR_SUITE

@@ -12,8 +12,8 @@ import pytest
 
 from evaluator.batch.adjudication import Adjudication, ClaimOutcome, JudgedClaim
 from evaluator.batch.claim import Claim, read_claims
+from evaluator.batch.eval_results import KernelName
 from evaluator.batch.journal import journal_path
-from evaluator.batch.kernel_name import KernelName
 from evaluator.errors import DeviceError
 from evaluator.evaluation import Evaluation
 from evaluator.settings import Precision

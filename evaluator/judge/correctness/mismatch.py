@@ -14,7 +14,7 @@ from torch import Tensor
 
 from evaluator.evaluation import Mismatch, WrongElement
 from evaluator.judge.correctness.patterns import recognise
-from evaluator.judge.correctness.wrong_elements import Wrong, unravel
+from evaluator.judge.correctness.wrong_elements import Wrong
 from evaluator.mismatch_pattern import Pattern
 from evaluator.worker.values import dtype_name
 
@@ -188,7 +188,7 @@ def _sample(actual: Tensor, expected: Tensor, wrong: Tensor, allowance: Allowanc
 def _examples(found: Wrong, shape: tuple[int, ...]) -> tuple[WrongElement, ...]:
     return tuple(
         WrongElement(
-            index=tuple(map(int, unravel(torch.tensor(at), shape))),
+            index=tuple(map(int, torch.unravel_index(torch.tensor(at), shape))),
             expected=expected,
             actual=actual,
         )

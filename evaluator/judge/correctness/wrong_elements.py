@@ -26,11 +26,3 @@ class Wrong:
     max_rel_error: float
     shown: tuple[tuple[int, float, float], ...]
     """Position, expected and actual value of the first ones, then of the worst ones."""
-
-
-def unravel(flat: Tensor, shape: tuple[int, ...]) -> list[Tensor]:
-    index: list[Tensor] = []
-    for size in reversed(shape):
-        index.append(flat % size)
-        flat = flat // size
-    return index[::-1]

@@ -11,9 +11,8 @@ import pytest
 
 from evaluator.batch.adjudication import PAGE, WHOLE, Adjudication, is_ours
 from evaluator.batch.claim import read_claims
-from evaluator.batch.eval_results import EvalResults, refuse_foreign
+from evaluator.batch.eval_results import EvalResults, KernelName, refuse_foreign
 from evaluator.batch.kernel_folder import kernels_in
-from evaluator.batch.kernel_name import KernelName
 from evaluator.errors import DeviceError
 from evaluator.settings import Precision
 from problems.errors import UndecodableError, UsageError
