@@ -1,11 +1,13 @@
 """Records made by hand, for tests that read or show what a run has written."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from agent.config.run_config import RunConfig
-from agent.record.completion import Usage
+from agent.record.completion import Completion, Usage
 from agent.record.events import Evaluated, Event, ModelAnswered, TurnRecorded, TurnStarted
 from agent.record.result import ProblemResult, Spent, Stop
+from agent.record.run_files import RunFiles, StoredCompletion
 from agent.record.turn import TurnRecord, TurnSeconds
 from evaluator.evaluation import (
     Correctness,
@@ -112,6 +114,46 @@ def turn(
             **fields,
         }
     )
+
+
+def write_turns(folder: Path, records: Iterable[TurnRecord]) -> Path:
+    """Turns of a run, or more of them, as it writes them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "turns.jsonl").open("a") as file:
+        file.writelines(record.model_dump_json(by_alias=True) + "\n" for record in records)
+    return folder
+
+
+def keep(
+    folder: Path, record: TurnRecord, *, kernel: str = "", prompt: str = "", answer: str = ""
+) -> None:
+    """Put the texts of a turn where a run keeps them."""
+    files = RunFiles(folder)
+    for name in ("kernels", "prompts", "completions"):
+        (folder / name).mkdir(exist_ok=True)
+    if kernel and record.candidate:
+        files.kernel_path(record.candidate).write_text(kernel)
+    if prompt:
+        (folder / "prompts" / f"{record.prompt}.txt").write_text(prompt)
+    if answer:
+        stored = StoredCompletion(
+            problem=record.problem,
+            sample=record.sample,
+            turn=record.turn,
+            prompt=record.prompt,
+            temperature=None,
+            seed=None,
+            arguments={},
+            completion=Completion(
+                text=answer,
+                reasoning=f"thinking of {answer}",
+                model_asked="m",
+                model_answered="m",
+                usage=Usage(),
+                seconds=1.0,
+            ),
+        )
+        files.completion_path(record.completion).write_text(stored.model_dump_json())
 
 
 def problem_result(

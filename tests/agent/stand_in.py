@@ -22,16 +22,15 @@ from agent.record.completion import Completion, CompletionRequest, Tell, Usage, 
 from agent.record.events import Event
 from evaluator.evaluation import (
     Backend,
-    BuildReport,
     Evaluation,
     EvaluationRequest,
     ProblemRequest,
     Seconds,
-    Status,
 )
 from evaluator.executor.ray_judge import Place
 from problems.problem import Problem
 from tests.agent.made_records import advice, correct, incorrect, profile
+from tests.evaluator.made_evaluations import unbuilt
 from tools.profiling.profile_report import Bottleneck, Profile
 
 
@@ -162,12 +161,7 @@ class StandInExecutor:
 def verdict_on(source: str) -> Evaluation:
     digest = number(source, 100)
     if digest < 12:
-        found = Evaluation(
-            status=Status.BUILD_ERROR,
-            reason="compile_failed",
-            message="it does not compile",
-            build=BuildReport(ok=False, log="main.cpp:3:1: error: expected ';'"),
-        )
+        found = unbuilt()
     elif digest < 25:
         found = incorrect()
     else:

@@ -1,9 +1,10 @@
-"""Evaluations of correct kernels made by hand, with the times that a test asks for."""
+"""Evaluations made by hand: with the times that a test asks for, and of failed builds."""
 
 from __future__ import annotations
 
 from evaluator.evaluation import (
     BaselineTiming,
+    BuildReport,
     Correctness,
     DeviceMemory,
     Evaluation,
@@ -74,4 +75,20 @@ def correct(
         correctness=Correctness(calls_judged=5, calls_made=5),
         timing=None if speedup is None else timing(speedup, latency_us, **fields),
         memory=DeviceMemory(candidate_bytes=3000, baseline_bytes=2000),
+    )
+
+
+def unbuilt(
+    log: str = "main.cpp:3:1: error: expected ';'",
+    *,
+    message: str = "it does not compile",
+    **build: object,
+) -> Evaluation:
+    """A kernel that does not build, as a compiler told in `log`."""
+    return Evaluation(
+        status=Status.BUILD_ERROR,
+        reason="compile_failed",
+        message=message,
+        detail=log,
+        build=BuildReport.model_validate({"ok": False, "log": log, **build}),
     )

@@ -9,9 +9,9 @@ import yaml
 
 from agent.record.run_files import RunFiles
 from agent.record.turn import TurnRecord
-from evaluator.evaluation import BuildReport, Evaluation, Status
-from tests.agent.made_records import incorrect, profile, turn
-from tests.evaluator.made_evaluations import correct
+from evaluator.evaluation import Evaluation
+from tests.agent.made_records import incorrect, profile, turn, write_turns
+from tests.evaluator.made_evaluations import correct, unbuilt
 
 Outcome = float | str | None
 """A speedup, `wrong`, or None for a kernel that does not build."""
@@ -21,9 +21,7 @@ def write_run(
     folder: Path, records: Iterable[TurnRecord], *, environment: str = "{}", **config: object
 ) -> Path:
     """A run directory of `records`, with `config` in its configuration."""
-    folder.mkdir(parents=True)
-    lines = [record.model_dump_json(by_alias=True) + "\n" for record in records]
-    (folder / "turns.jsonl").write_text("".join(lines))
+    write_turns(folder, records)
     (folder / "config.yaml").write_text(yaml.safe_dump({"output": str(folder), **config}))
     (folder / "environment.json").write_text(environment)
     return folder
@@ -74,13 +72,7 @@ def made_turn(
 
 def evaluation_of(outcome: Outcome) -> Evaluation:
     if outcome is None:
-        return Evaluation(
-            status=Status.BUILD_ERROR,
-            reason="compile_failed",
-            message="x.cpp:3: error: expected ';'",
-            detail="a long log\n" * 200,
-            build=BuildReport(ok=False, seconds=1.5, headers="light", log="error\n" * 500),
-        )
+        return unbuilt("error\n" * 500, seconds=1.5, headers="light")
     if outcome == "wrong":
         return incorrect()
     return correct(float(outcome))

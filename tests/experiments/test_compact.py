@@ -4,13 +4,13 @@ from pathlib import Path
 import pytest
 
 from agent.llm.recording import load_recording
-from agent.record.completion import Completion
-from agent.record.run_files import RunFiles, StoredCompletion
+from agent.record.run_files import RunFiles
 from agent.record.turn_log import read_turns
 from experiments.analysis.run_facts import load_run
 from experiments.compact import KEPT_LINES, make_compact
 from experiments.runs import load_runs
 from problems.errors import UsageError
+from tests.agent.made_records import keep
 from tests.command import command, refused
 from tests.experiments.made_runs import made_run, random_results, with_kernels
 
@@ -51,26 +51,11 @@ def test_it_is_smaller_and_says_what_was_cut(run: Path, tmp_path: Path):
 
 
 def test_answers_that_were_kept_can_be_given_again(run: Path, tmp_path: Path):
-    from agent.record.completion import Usage
-
-    stored = StoredCompletion(
-        problem="p",
-        sample=0,
-        turn=0,
-        prompt="aa",
-        temperature=None,
-        seed=0,
-        arguments={},
-        completion=Completion(
-            text="an answer", model_asked="m", model_answered="m", usage=Usage(), seconds=1.0
-        ),
-    )
-    path = RunFiles(run).completion_path(next(read_turns(run)).completion)
-    path.parent.mkdir()
-    path.write_text(stored.model_dump_json())
+    first = next(read_turns(run))
+    keep(run, first, answer="an answer")
     make_compact(run, tmp_path / "small", parts=["completions"])
-    assert load_recording(tmp_path / "small").answers["p", 0, 0].text == "an answer"
-    assert f"replay/{'small'}" in (tmp_path / "small" / "README.md").read_text()
+    assert load_recording(tmp_path / "small").answers[first.problem, 0, 0].text == "an answer"
+    assert "replay/small" in (tmp_path / "small" / "README.md").read_text()
 
 
 def test_no_path_of_this_machine_stays_and_the_commit_does(run: Path, tmp_path: Path):

@@ -5,8 +5,9 @@ import pytest
 
 from experiments.comparison import Comparison, Row, compare_runs
 from problems.errors import UsageError
+from tests.agent.made_records import profile, turn
 from tests.command import command, refused
-from tests.experiments.made_runs import made_run, random_results
+from tests.experiments.made_runs import made_run, random_results, write_run
 
 MODULE = "experiments.compare"
 
@@ -119,8 +120,6 @@ def test_a_limit_that_ended_nothing_is_no_difference(tmp_path: Path):
 
 
 def test_mixed_profilers_and_versions_of_torch_are_told(tmp_path: Path):
-    from tests.agent.made_records import profile
-
     other = profile().model_dump() | {"rung": "ncu"}
     a = made_run(tmp_path / "a", {"p": [2.0]})
     b = made_run(tmp_path / "b", {"p": [2.0]}, profile=other)
@@ -155,9 +154,6 @@ def test_another_text_of_the_same_problem_is_refused(tmp_path: Path):
 
 
 def test_a_run_of_two_models_is_refused(tmp_path: Path):
-    from tests.agent.made_records import turn
-    from tests.experiments.made_runs import write_run
-
     mixed = write_run(tmp_path / "a", [turn(0), turn(1, model="openai/gpt-5")])
     with pytest.raises(UsageError, match="mixes model"):
         compare_runs(mixed, made_run(tmp_path / "b", {"p": [2.0]}))

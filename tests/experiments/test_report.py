@@ -5,7 +5,7 @@ import pytest
 
 from experiments.analysis.run_facts import load_all
 from experiments.analysis.run_report import RunReport, report_on
-from tests.command import command, refused
+from tests.command import command
 from tests.experiments.made_runs import made_run, made_turn, random_results, write_run
 
 MODULE = "experiments.report"
@@ -58,11 +58,6 @@ def test_an_unfinished_run_is_told_as_one(tmp_path: Path):
     told = command(MODULE, run).stdout
     assert "no turn yet of 1 problems (q)" in told
     assert "fewer than 4 calls on 1 problems" in told
-
-
-def test_two_formats_at_once_are_refused(tmp_path: Path):
-    run = made_run(tmp_path / "run", {"p": [2.0]})
-    assert "exclude each other" in refused(MODULE, run, "--json", "-o", tmp_path / "p.html")
 
 
 def test_the_score_is_shown_where_it_was_recorded(tmp_path: Path):

@@ -150,13 +150,6 @@ def test_where_there_is_no_run_one_line_says_so(tmp_path: Path):
         load_runs(bad)
 
 
-def test_profiling_is_device_time(tmp_path: Path):
-    seconds = {"model": 1.0, "build": 2.0, "judge": 3.0, "profile": 4.0, "device": 0.5}
-    table = load_runs(made_run(tmp_path / "run", {"a": [1.5]}, seconds=seconds))
-    assert table["seconds_device"].tolist() == [4.5]
-    assert table["seconds_wall"].tolist() == [10.0]
-
-
 def test_a_forked_run_has_its_own_feedback_throughout(tmp_path: Path):
     recorded = unpacked(Path("experiments/recordings/refine-tuner-cpu.tar.xz"))
     shutil.copytree(recorded, tmp_path / "fork")

@@ -86,9 +86,10 @@ print(most_it_can_cost("openai/gpt-4o", 1000, 1000, 1), asked)
     assert done.stdout == "0.0125 []\n"
 
 
-def test_importing_the_rooms_does_not_import_litellm():
+def test_the_rooms_and_the_graph_import_neither_litellm_nor_torch():
     names = "client check pricing providers relay recording failure library"
     code = f"import sys\nfor name in {names!r}.split(): __import__('agent.llm.' + name)\n"
+    code += "import agent.loop.drive, agent.loop.graph\nagent.loop.graph.build_graph()\n"
     done = python(code + "assert not {'litellm', 'openai', 'torch'} & set(sys.modules)")
     assert done.returncode == 0, done.stderr
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from agent.record.turn import TurnSeconds
-from evaluator.evaluation import BuildReport, Evaluation, EvaluationRequest, Seconds, Status
+from evaluator.evaluation import Evaluation, EvaluationRequest, Seconds, Status
 from tests.agent.stand_in import SOUND_KERNEL, StandInExecutor, kernel_answer
 from tests.agent.world import World
+from tests.evaluator.made_evaluations import unbuilt
 
 
 @pytest.fixture
@@ -70,14 +71,7 @@ class Late(StandInExecutor):
 
 @pytest.mark.parametrize(
     "verdict",
-    [
-        Late.verdict,
-        Evaluation(
-            status=Status.BUILD_ERROR,
-            reason="compile_failed",
-            build=BuildReport(ok=False, timed_out=True),
-        ),
-    ],
+    [Late.verdict, unbuilt(timed_out=True)],
     ids=["a call", "a compiler"],
 )
 def test_what_took_too_long_may_be_quicker_another_time(world: World, verdict: Evaluation) -> None:

@@ -13,29 +13,13 @@ from evaluator.command.command_line import serve
 from evaluator.errors import DeviceError, JudgeDiedError, UnusableReferenceError
 from tests.agent.llm.provider_server import ProviderServer, answer
 from tests.agent.world import World
+from tests.task import as_candidate, task
 
-GOOD = """
-import random
-
-import torch
-import torch.nn as nn
-
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.scale = nn.Parameter(torch.ones(32))
-
-    def forward(self, x):
-        return torch.relu(x) * self.scale
-
-def get_inputs():
-    return [torch.randn(16, 32)]
-
-def get_init_inputs():
-    return []
-"""
-KERNEL = GOOD.split("def get_inputs")[0].replace("class Model(", "class ModelNew(")
 FORWARD = "return torch.relu(x) * self.scale"
+GOOD = "import random\n" + task(
+    FORWARD, init="self.scale = nn.Parameter(torch.ones(32))", x="torch.randn(16, 32)"
+)
+KERNEL = as_candidate(GOOD)
 BROKEN = {
     "missing_package": ("import torch\n", "import torch, no_such_package\n", "no_such_package"),
     "constructor": ("super().__init__()", "raise OSError('no weights')", "no weights"),

@@ -14,10 +14,10 @@ from agent.prompt.section import LIMITS, Section, cut, excess
 from agent.record.rival import Rival
 from agent.record.turn import TurnRecord
 from agent.tuner.planning.prompt import Report, read
-from evaluator.evaluation import BuildReport, Correctness, Evaluation, Status
+from evaluator.evaluation import Correctness, Evaluation, Status
 from evaluator.settings import BaselineName
 from tests.agent.made_records import advice, incorrect, kernel_share, profile, turn
-from tests.evaluator.made_evaluations import baseline, correct
+from tests.evaluator.made_evaluations import baseline, correct, unbuilt
 from tools.profiling.profile_report import Bottleneck
 
 SUBSETS = [frozenset(part) for size in range(7) for part in itertools.combinations("GEPASR", size)]
@@ -35,15 +35,6 @@ TRACES = {
 
 def source_of(candidate: str) -> str:
     return f"# plan: SOURCE of {candidate}\nclass ModelNew: ...\n"
-
-
-def build_error() -> Evaluation:
-    return Evaluation(
-        status=Status.BUILD_ERROR,
-        reason="compile_failed",
-        message="MESSAGE",
-        build=BuildReport(ok=False, log="main.cpp:2:7: error: MESSAGE expected ';'"),
-    )
 
 
 def no_code() -> Evaluation:
@@ -69,7 +60,8 @@ def made(number: int, evaluation: Evaluation, **fields: object) -> TurnRecord:
     return turn(number, evaluation, candidate=candidate, plan=f"PLAN {number}", **fields)
 
 
-EVALUATIONS = [correct(1.5), correct(2.5), incorrect(), build_error(), no_code()]
+BUILD_ERROR = unbuilt("main.cpp:2:7: error: MESSAGE expected ';'", message="MESSAGE")
+EVALUATIONS = [correct(1.5), correct(2.5), incorrect(), BUILD_ERROR, no_code()]
 histories = st.lists(st.sampled_from(EVALUATIONS), max_size=6).map(
     lambda found: [made(number, evaluation) for number, evaluation in enumerate(found)]
 )
@@ -191,7 +183,7 @@ def test_a_kernel_that_could_not_be_timed_says_so() -> None:
 def test_a_failure_is_explained_from_its_evidence() -> None:
     text = told([made(0, no_code())], "E")["What execution said"]
     assert text == "- turn: 0\n- status: no_code\n\nMESSAGE: send one fenced block"
-    text = told([made(0, build_error())])["What execution said"]
+    text = told([made(0, BUILD_ERROR)])["What execution said"]
     assert text.startswith("- turn: 0\n- status: build_error\n\n")
     assert "expected ';'" in text
 
@@ -265,13 +257,13 @@ def test_a_fence_never_ends_inside_the_source() -> None:
     assert fenced(source).startswith("`````python\n") and fenced(source).endswith("\n`````")
 
 
-@given(text=st.text(max_size=300), limit=st.integers(3, 100))
+@given(text=st.text(max_size=300), limit=st.integers(4, 100))
 def test_cut_keeps_both_ends_and_counts_the_rest(text: str, limit: int) -> None:
     shorter = cut(text, limit)
     if len(text) <= limit:
         assert shorter == text
     else:
-        assert shorter.startswith(text[: limit // 2]) and shorter.endswith(text[-limit // 4 :])
+        assert shorter.startswith(text[: limit // 2]) and shorter.endswith(text[-(limit // 4) :])
         assert len(shorter) <= limit + 50
     gap = re.findall(r"\n\[\.\.\. (\d+) characters left out \.\.\.\]\n", shorter)
     assert excess(text, limit) == (int(gap[-1]) if len(text) > limit else 0)

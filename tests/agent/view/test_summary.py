@@ -12,7 +12,7 @@ from evaluator.evaluation import Verdict
 from evaluator.settings import BaselineName, Precision
 from problems.loader import load_problem
 from problems.problem import Problem
-from tests.agent.made_records import incorrect, problem_result, turn
+from tests.agent.made_records import incorrect, problem_result, turn, write_turns
 from tests.evaluator.made_evaluations import baseline, correct, timing
 
 PROBLEM = load_problem("level1_7_rms_norm")
@@ -24,8 +24,7 @@ def resolution(folder: Path, **settings: object) -> Resolution:
 
 
 def written(folder: Path, turns: list[TurnRecord], result: ProblemResult) -> RunResult:
-    lines = [record.model_dump_json(by_alias=True) + "\n" for record in turns]
-    (folder / "turns.jsonl").write_text("".join(lines))
+    write_turns(folder, turns)
     return RunResult(run=folder, problems=(result,), interrupted=result.stop is Stop.INTERRUPTED)
 
 

@@ -6,15 +6,13 @@ import yaml
 from agent.config.run_config import RunConfig
 from agent.prompt.feedback import SourceReader, remember, sections
 from agent.record.archive import unpacked
-from agent.record.completion import Completion, Usage
-from agent.record.run_files import RunFiles, StoredCompletion
-from agent.record.turn import TurnRecord
+from agent.record.run_files import RunFiles
 from agent.show import app
 from agent.view.trajectory import by_problem, turn_lines
 from evaluator.command.command_line import serve
-from evaluator.evaluation import BuildReport, Evaluation, Status
-from tests.agent.made_records import incorrect, kernel_share, profile, turn
-from tests.evaluator.made_evaluations import correct
+from evaluator.evaluation import Evaluation, Status
+from tests.agent.made_records import incorrect, keep, kernel_share, profile, turn, write_turns
+from tests.evaluator.made_evaluations import correct, unbuilt
 
 FIRST, SECOND = "# plan: one\nx = 1\n", "# plan: two\nx = 2\n"
 A, B = "level1_1_square", "level1_2_cube"
@@ -26,36 +24,18 @@ TOLD_BY_HEADINGS = ("- turn: ", "- status: ", "Turn ", "| ")
 NO_CODE = Evaluation(status=Status.NO_CODE, reason="no_code", message="no code block")
 
 
-def write_run(folder: Path, turns: list[TurnRecord]) -> Path:
-    folder.mkdir(exist_ok=True)
-    lines = [record.model_dump_json(by_alias=True) + "\n" for record in turns]
-    (folder / "turns.jsonl").write_text("".join(lines))
-    return folder
-
-
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """Three turns of one problem, one of another; kernels and one prompt are kept."""
-    folder = write_run(
-        tmp_path / "run",
-        [
-            turn(0, correct(1.5), candidate="k0", plan="one"),
-            turn(1, incorrect(), candidate="k1", parent="k0", plan="two"),
-            turn(
-                2,
-                correct(2.0),
-                candidate="k0",
-                parent="k0",
-                profile=profile().model_dump(),
-            ),
-            turn(0, NO_CODE, problem=B, candidate=None, usage={"cost_usd": None}),
-        ],
-    )
-    (folder / "kernels").mkdir()
-    (folder / "kernels" / "k0.py").write_text(FIRST)
-    (folder / "kernels" / "k1.py").write_text(SECOND)
-    (folder / "prompts").mkdir()
-    (folder / "prompts" / "aa.txt").write_text("Write a kernel.\n")
+    turns = [
+        turn(0, correct(1.5), candidate="k0", plan="one"),
+        turn(1, incorrect(), candidate="k1", parent="k0", plan="two"),
+        turn(2, correct(2.0), candidate="k0", parent="k0", profile=profile().model_dump()),
+        turn(0, NO_CODE, problem=B, candidate=None, usage={"cost_usd": None}),
+    ]
+    folder = write_turns(tmp_path / "run", turns)
+    keep(folder, turns[0], kernel=FIRST, prompt="Write a kernel.\n")
+    keep(folder, turns[1], kernel=SECOND)
     return folder
 
 
@@ -70,7 +50,7 @@ def test_what_was_taken_over_from_an_identical_kernel_is_told(
     taken = {"judged_with": f"{A}.0.0", "profiled_with": f"{A}.0.0"}
     again = turn(1, correct(1.5), candidate="k0", profile=profile().model_dump(), **taken)
     text = shown(
-        capsys, write_run(tmp_path / "run", [turn(0, correct(1.5), candidate="k0"), again])
+        capsys, write_turns(tmp_path / "run", [turn(0, correct(1.5), candidate="k0"), again])
     )
     assert text.count(f"  judged with {A}.0.0, whose kernel is identical\n") == 1
     assert text.count(f"  profiled with {A}.0.0, whose kernel is identical\n") == 1
@@ -139,13 +119,8 @@ def test_json_is_the_records_as_they_stand(run: Path, capsys: pytest.CaptureFixt
 def test_a_build_error_is_explained_as_in_a_prompt(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    broken = Evaluation(
-        status=Status.BUILD_ERROR,
-        reason="compile_failed",
-        message="it does not compile",
-        build=BuildReport(ok=False, log="cc1plus: error: no such option\n"),
-    )
-    text = shown(capsys, write_run(tmp_path / "run", [turn(0, broken)]))
+    broken = unbuilt("cc1plus: error: no such option\n")
+    text = shown(capsys, write_turns(tmp_path / "run", [turn(0, broken)]))
     assert "    First error (cc1plus): no such option\n" in text
 
 
@@ -158,7 +133,8 @@ def test_a_traceback_is_shown_where_the_source_is_not_kept(
         message="call of forward: ValueError: odd",
         detail='  File "candidate.py", line 1, in forward\n    x = 1\n',
     )
-    write_run(run, [turn(0, raised, candidate="k0"), turn(1, raised, candidate="lost")])
+    (run / "turns.jsonl").unlink()
+    write_turns(run, [turn(0, raised, candidate="k0"), turn(1, raised, candidate="lost")])
     text = shown(capsys, run)
     assert text.count("    Raised during the call of forward: ValueError: odd\n") == 2
     assert text.count('      File "candidate.py", line 1, in forward\n        x = 1\n') == 1
@@ -219,37 +195,20 @@ def test_raw_metrics_are_shown_where_the_model_was_told(
         turn(0, correct(), profile=said, feedback="G+E+P+R"),
         turn(1, correct(), profile=said, feedback="G+E+P"),
     ]
-    text = shown(capsys, write_run(tmp_path / "run", turns))
+    text = shown(capsys, write_turns(tmp_path / "run", turns))
     assert text.count("  Raw metrics\n") == 1
     assert "      - METRIC_known: 12.5\n" in text
 
 
 def test_answers_only_when_asked_for(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    answer = Completion(
-        text="Here it is:\n\n```python\nx = 1\n```",
-        reasoning="First I think.",
-        model_asked="m",
-        model_answered="m",
-        usage=Usage(),
-        seconds=1.0,
-    )
-    stored = StoredCompletion(
-        problem=A,
-        sample=0,
-        turn=0,
-        prompt="aa",
-        temperature=None,
-        seed=None,
-        arguments={},
-        completion=answer,
-    )
-    (run / "completions").mkdir()
-    (run / "completions" / "bb.json").write_text(stored.model_dump_json())
-    told = "  Reasoning\n    First I think.\n  Answer bb\n    Here it is:\n\n    ```python\n"
-    assert told in shown(capsys, run, "--problem", A, "--turn", 0, "--answer")
+    keep(run, turn(0), answer="Here it is:\n\n```python\nx = 1\n```")
+    told = "  Reasoning\n    thinking of Here it is:\n"
+    answer = "  Answer bb\n    Here it is:\n\n    ```python\n"
+    asked = shown(capsys, run, "--problem", A, "--turn", 0, "--answer")
+    assert told in asked and answer in asked
     assert "Here it is" not in shown(capsys, run)
     (run / "prompts" / "aa.txt").unlink()
-    assert told in shown(capsys, run, "--problem", A, "--turn", 0, "--prompt", "--answer")
+    assert answer in shown(capsys, run, "--problem", A, "--turn", 0, "--prompt", "--answer")
 
 
 def test_what_is_left_of_the_budget(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -285,7 +244,7 @@ def test_a_fork_says_what_it_took_over(run: Path, capsys: pytest.CaptureFixture[
 def test_a_candidate_does_not_steer_the_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = shown(capsys, write_run(tmp_path / "run", [turn(0, plan="\x1b[2Jgone")]))
+    text = shown(capsys, write_turns(tmp_path / "run", [turn(0, plan="\x1b[2Jgone")]))
     assert "  plan: \N{SYMBOL FOR ESCAPE}[2Jgone\n" in text
 
 

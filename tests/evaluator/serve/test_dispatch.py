@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from evaluator.errors import JudgeDiedError
-from evaluator.evaluation import BuildReport, Evaluation, EvaluationRequest, Status
+from evaluator.evaluation import Evaluation, EvaluationRequest
 from evaluator.serve.batch import Batch
 from evaluator.serve.dispatch import STOPPED, Dispatch, StoppingError
+from tests.evaluator.made_evaluations import unbuilt
 from tests.evaluator.made_requests import evaluation_request
 
 
@@ -32,10 +33,7 @@ class Gate:
             raise JudgeDiedError("the judge\nended")
         if source == "bug":
             raise ZeroDivisionError(f"a secret: {source}")
-        report = BuildReport(ok=False)
-        return Evaluation(
-            status=Status.BUILD_ERROR, reason="compile_failed", message=source, build=report
-        )
+        return unbuilt(message=source)
 
 
 def run(

@@ -311,15 +311,3 @@ def test_mistakes_are_one_line(running: ServerAtHand, tmp_path: Path) -> None:
     assert "--token-file" in refused("evaluator.serve", "--token-file", short)
     assert "no such suite" in refused("evaluator.serve", "--suite", tmp_path / "nothing")
     assert f"--port {running.port}" in refused("evaluator.serve", "--port", running.port)
-
-
-def test_without_aiohttp_it_says_what_to_install(tmp_path: Path) -> None:
-    code = (
-        "import importlib.util as util, runpy, sys; find = util.find_spec;"
-        "util.find_spec = lambda name, *rest: None if name == 'aiohttp' else find(name, *rest);"
-        "sys.argv = ['serve']; runpy.run_module('evaluator.serve', run_name='__main__')"
-    )
-    (tmp_path / "without.py").write_text(code)
-    done = command("without", cwd=tmp_path, PYTHONPATH=f"{tmp_path}:{Path(__file__).parents[3]}")
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1 and "pip install aiohttp" in done.stderr

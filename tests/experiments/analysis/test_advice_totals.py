@@ -1,24 +1,25 @@
-import json
 from pathlib import Path
 
 import pytest
 
 from agent.record.turn import TurnRecord
 from experiments.analysis.advice_totals import RuleTotal, total_advice
-from tests.agent.made_records import profile
+from tests.agent.made_records import profile, write_turns
 from tests.experiments.made_runs import made_turn
 from tools.profiling.profile_report import Advice, AdviceScore, Direction
 
 PIECE = {"evidence": "It.", "change": "Do.", "direction": Direction.UP, "before": 1.0, "gain": 0.3}
 
 
-def advised(rule: str, problem: str, call: int) -> TurnRecord:
+def advised(rule: str, problem: str, call: int, *scores: AdviceScore) -> TurnRecord:
     piece = Advice.model_validate({"rule": rule, "figure": "dram_pct", **PIECE})
-    told = profile().model_copy(update={"advice": (piece,)})
-    return made_turn(problem, call, 1.5, profile=told.model_dump())
+    told = profile().model_copy(update={"advice": (piece,)}).model_dump()
+    return made_turn(problem, call, 1.5, profile=told, advice_scores=scores)
 
 
-def scored(rule: str, moved: bool | None, time_us: float | None = 80.0, gain: float = 0.3) -> dict:
+def scored(
+    rule: str, moved: bool | None, time_us: float | None = 80.0, gain: float = 0.3
+) -> AdviceScore:
     return AdviceScore(
         rule=rule,
         figure="dram_pct",
@@ -29,30 +30,20 @@ def scored(rule: str, moved: bool | None, time_us: float | None = 80.0, gain: fl
         latency_before_us=100.0,
         latency_after_us=time_us,
         predicted_gain=gain,
-    ).model_dump(mode="json")
-
-
-def written(folder: Path, turns: list[tuple[TurnRecord, list[dict]]]) -> Path:
-    """Records as a run writes them."""
-    folder.mkdir()
-    with (folder / "turns.jsonl").open("w") as file:
-        for record, scores in turns:
-            line = record.model_dump(mode="json", by_alias=True)
-            file.write(json.dumps(line | {"advice_scores": scores}) + "\n")
-    return folder
+    )
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     turns = [
-        (advised("scalar_access", "level1_1_a", 0), []),
-        (advised("scalar_access", "level1_1_a", 1), [scored("scalar_access", True, 60.0)]),
-        (advised("tail_wave", "level1_1_a", 2), [scored("scalar_access", True, 80.0, 0.5)]),
-        (advised("tail_wave", "level1_1_a", 3), [scored("tail_wave", False, 110.0)]),
-        (made_turn("level1_1_a", 4, "wrong"), []),
-        (advised("scalar_access", "level1_2_b", 0), [scored("scalar_access", None, None)]),
+        advised("scalar_access", "level1_1_a", 0),
+        advised("scalar_access", "level1_1_a", 1, scored("scalar_access", True, 60.0)),
+        advised("tail_wave", "level1_1_a", 2, scored("scalar_access", True, 80.0, 0.5)),
+        advised("tail_wave", "level1_1_a", 3, scored("tail_wave", False, 110.0)),
+        made_turn("level1_1_a", 4, "wrong"),
+        advised("scalar_access", "level1_2_b", 0, scored("scalar_access", None, None)),
     ]
-    return written(tmp_path / "run", turns)
+    return write_turns(tmp_path / "run", turns)
 
 
 def rule(run: Path, name: str) -> RuleTotal:
@@ -80,7 +71,7 @@ def test_the_rule_given_most_often_comes_first(run: Path) -> None:
 
 
 def test_runs_add_up(run: Path, tmp_path: Path):
-    other = written(tmp_path / "other", [(advised("tail_wave", "level1_1_a", 0), [])])
+    other = write_turns(tmp_path / "other", [advised("tail_wave", "level1_1_a", 0)])
     assert rule(run, "tail_wave").given == 2
     [given] = [each.given for each in total_advice([run, other]) if each.rule == "tail_wave"]
     assert given == 3

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from agent.record.turn import TurnRecord
-from evaluator.evaluation import BaselineTiming, Verdict
+from evaluator.evaluation import Verdict
 from evaluator.settings import BaselineName
 from experiments.analysis.measures import measure_of
 from experiments.analysis.outcomes import Outcomes, outcomes
 from experiments.runs import load_runs
+from tests.evaluator.made_evaluations import baseline
 from tests.experiments.made_runs import made_turn, write_run
 
 # problem: speedup over eager, over torch.compile (None: no kernel), share of the speed of light.
@@ -30,14 +31,8 @@ def against(turn: TurnRecord, compiled: float | None, sol: float | None) -> Turn
         return turn
     baselines = dict(timing.baselines)
     if compiled is not None:
-        baselines[BaselineName.COMPILE] = BaselineTiming(
-            latency_us=1.0,
-            speedup=compiled,
-            speedup_low=compiled * 0.95,
-            speedup_high=compiled * 1.05,
-            verdict=Verdict.FASTER,
-            pairs=9,
-        )
+        wide = {"low": compiled * 0.95, "high": compiled * 1.05}
+        baselines[BaselineName.COMPILE] = baseline(compiled, 1.0, **wide, verdict=Verdict.FASTER)
     changed = timing.model_copy(update={"baselines": baselines, "sol_fraction": sol})
     evaluation = turn.evaluation.model_copy(update={"timing": changed})
     return turn.model_copy(update={"evaluation": evaluation})

@@ -1,4 +1,3 @@
-import math
 from pathlib import Path
 from statistics import geometric_mean
 
@@ -52,10 +51,3 @@ def test_the_figures_are_what_they_say(reached: Outcomes):
 def test_only_the_mean_over_the_solved_leaves_problems_out(reached: Outcomes):
     left = {entry.key for entry in MEASURES if not entry.covered(entry.table(reached)).all()}
     assert left == {"speedup_solved", "memory"}
-
-
-def test_one_unknown_price_makes_the_cost_unknown(tmp_path: Path):
-    usage = {"prompt_tokens": 5, "completion_tokens": 5, "cost_usd": None}
-    found = outcomes(load_runs(made_run(tmp_path / "run", {"a": [1.5]}, usage=usage)))
-    assert math.isnan(estimate("cost_usd", found).value)
-    assert measure("cost_usd").covered(measure("cost_usd").table(found)).all()

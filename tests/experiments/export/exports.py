@@ -10,8 +10,8 @@ from agent.record.confirmation import Confirmation
 from agent.record.run_files import RunFiles
 from agent.record.turn import TurnRecord
 from evaluator.evaluation import Evaluation
+from tests.agent.made_records import keep
 from tests.command import ROOT
-from tests.experiments.page.made_pages import keep
 
 RECORDINGS = ROOT / "experiments/recordings"
 REFINED, SAMPLED, BY_HAND = (

@@ -4,8 +4,6 @@ import sys
 
 import pytest
 
-from experiments.export.__main__ import need
-from problems.errors import UsageError
 from tests.command import ROOT
 from tests.experiments.export.exports import REFINED
 
@@ -19,6 +17,7 @@ EXPORT = "experiments.export.__main__"
         (EXPORT, ("inspect", REFINED, "-o", "x"), "inspect_ai", "export inspect needs inspect_ai"),
         (EXPORT, ("otlp", REFINED), "opentelemetry", "export otlp needs opentelemetry"),
         (EXPORT, ("wandb", REFINED), "wandb", "export wandb needs wandb"),
+        ("evaluator.serve.__main__", (), "aiohttp", "kernel-refinery serve needs aiohttp"),
         ("experiments.report", (REFINED, "-o", "x"), "plotly", "the page's charts need"),
         (
             "experiments.report",
@@ -50,9 +49,3 @@ def test_a_missing_package_is_one_line_with_the_remedy(
     assert done.returncode == 2
     remedy = rf"error: {said}.*: pip install (\S+-)?{module.replace('_', '-')}.*\n"
     assert re.fullmatch(remedy, done.stderr)
-
-
-def test_what_is_installed_is_no_mistake():
-    need("pytest", "pytest", "a test")
-    with pytest.raises(UsageError, match="needs no_such_package"):
-        need("no_such_package", "nothing", "a test")

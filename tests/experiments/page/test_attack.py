@@ -4,10 +4,11 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, expect
 
-from tests.agent.made_records import turn
+from tests.agent.made_records import keep, turn
+from tests.evaluator.made_evaluations import unbuilt
 from tests.experiments.made_runs import write_run
 from tests.experiments.page.browser import opened
-from tests.experiments.page.made_pages import keep, page_of, unbuilt
+from tests.experiments.page.made_pages import page_of
 
 ATTACK = (
     "</script></pre><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
@@ -19,7 +20,7 @@ NAME = "level1_1_<img src=x onerror=window.hacked=1>"
 
 def hostile_run(folder: Path) -> Path:
     records = [
-        turn(0, unbuilt(ATTACK), problem=NAME, plan=ATTACK, model_answered=ATTACK),
+        turn(0, unbuilt(ATTACK, message=ATTACK), problem=NAME, plan=ATTACK, model_answered=ATTACK),
         turn(
             1,
             problem=NAME,

@@ -11,9 +11,9 @@ from playwright.sync_api import Browser, expect
 
 from experiments.page.live import LiveServer
 from experiments.page.sources import Sources
+from tests.agent.made_records import write_turns
 from tests.experiments.made_runs import made_turn, write_run
 from tests.experiments.page.browser import opened
-from tests.experiments.page.made_pages import append
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def test_new_turns_appear_where_one_reads(browser: Browser, tmp_path: Path) -> N
         table = seen.page.get_by_role("region", name="Turns", exact=True)
         table.evaluate("element => element.scrollTop = 1003")
         expect(table).to_contain_text("turn 40")
-        append(run, [made_turn("level1_1_p", 100, "wrong"), made_turn("level1_2_q", 0, 3.0)])
+        write_turns(run, [made_turn("level1_1_p", 100, "wrong"), made_turn("level1_2_q", 0, 3.0)])
         expect(seen.page.locator("#state")).to_have_text("live, turns: 102")
         assert table.evaluate("element => element.scrollTop") == 1003
         table.evaluate("element => element.scrollTop = element.scrollHeight")
@@ -53,7 +53,7 @@ def test_a_turn_stays_open_while_others_come(browser: Browser, tmp_path: Path) -
     run = a_run(tmp_path / "run", 3)
     with served(run) as server, opened(browser, server.url, "#run/level1_1_p/1") as seen:
         seen.page.locator(".detail h1").evaluate("element => element.dataset.same = 'yes'")
-        append(run, [made_turn("level1_1_p", 3, 2.5)])
+        write_turns(run, [made_turn("level1_1_p", 3, 2.5)])
         here = seen.page.get_by_role("region", name="Turns of this problem")
         expect(here).to_contain_text("turn 3")
         expect(seen.page.locator(".detail h1")).to_have_attribute("data-same", "yes")

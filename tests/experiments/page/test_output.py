@@ -43,5 +43,6 @@ def test_mistakes_are_one_line(run: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert "holds no turn yet" in refused(MODULE, tmp_path / "empty", "-o", page)
     assert "can't be written" in refused(MODULE, run, "-o", tmp_path / "no" / "page.html")
-    assert "exclude each other" in refused(MODULE, run, "--live", "--json")
+    for other in (("--live",), ("-o", page)):
+        assert "exclude each other" in refused(MODULE, run, "--json", *other)
     assert not page.exists()

@@ -5,8 +5,8 @@ from pathlib import Path
 from agent.record.run_files import RunFiles
 from agent.record.turn import TurnRecord
 from experiments.page.turn_details import TextRef, TurnBlock, turn_block
-from tests.agent.made_records import incorrect, turn
-from tests.experiments.page.made_pages import keep, unbuilt
+from tests.agent.made_records import incorrect, keep, turn
+from tests.evaluator.made_evaluations import unbuilt
 
 
 def text_of(block: TurnBlock, ref: TextRef | None) -> str:
@@ -57,12 +57,3 @@ def test_a_failure_has_its_log_and_its_mismatch(tmp_path: Path) -> None:
     assert text_of(found, log.text) == "x.cpp:3: error"
     mismatch = next(each for each in found.turns[1].sections if each.title == "Mismatch")
     assert "3 of 8" in text_of(found, mismatch.text)
-
-
-def test_what_is_not_kept_is_said(tmp_path: Path) -> None:
-    [detail] = block_of(tmp_path, turn(0)).turns.values()
-    assert detail.kernel_missing == "This run's kernels are not kept here."
-    assert {each.missing for each in detail.sections if each.text is None} == {
-        "This run's prompts are not kept here.",
-        "This run's answers are not kept here.",
-    }

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from agent.record.progress import best_of
-from agent.record.result import ProblemResult, RunResult, Spent, Stop
+from agent.record.result import RunResult, Stop
 from agent.record.run_files import RunFiles
 from experiments.study.answer import answer_lines, answers
 from experiments.study.plan import Condition, Contrast, Plan
 from experiments.study.study_folder import StudyFolder
 from problems.errors import UsageError
+from tests.agent.made_records import problem_result
 from tests.experiments.made_runs import Outcome, made_run, names
 
 SAMPLE, REFINE = "sample", "refine G+E"
@@ -39,23 +40,12 @@ def a_cell(
     config = folder / "config.yaml"
     config.write_text(config.read_text() + "model: offline/tuner\n")
     turns = list(RunFiles(folder).turns())
-    result = RunResult(
-        run=folder,
-        problems=tuple(
-            ProblemResult(
-                problem=name,
-                best=best_of([turn for turn in turns if turn.problem == name]),
-                last=None,
-                best_path=None,
-                turns=2,
-                correct=1,
-                spent=Spent(),
-                stop=(stops or {}).get(name, Stop.CALLS),
-            )
-            for name in results
-        ),
-        interrupted=False,
-    )
+    problems = []
+    for name in results:
+        own = [turn for turn in turns if turn.problem == name]
+        stop = (stops or {}).get(name, Stop.CALLS)
+        problems.append(problem_result(best_of(own), own[-1], 2, stop, correct_turns=1))
+    result = RunResult(run=folder, problems=tuple(problems), interrupted=False)
     (folder / "result.json").write_text(result.model_dump_json(by_alias=True))
 
 

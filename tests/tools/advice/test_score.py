@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.agent import made_records
 from tools.advice.score import score
 from tools.advice.words import advice_lines, score_lines
 from tools.profiling.profile_report import (
     Advice,
     AdviceScore,
-    Bottleneck,
     Direction,
     Profile,
     ProfilerTier,
@@ -31,17 +31,8 @@ FEWER = WIDER.model_copy(
 def profile(
     tier: ProfilerTier = ProfilerTier.NCU, latency_us: float | None = 200.0, **figures: float
 ) -> Profile:
-    return Profile(
-        rung=tier,
-        device="a GPU",
-        bottleneck=Bottleneck.LATENCY,
-        headline="It waits.",
-        kernels=(),
-        latency_us=latency_us,
-        figures=figures,
-        advice=(WIDER, FEWER),
-        summary="- bottleneck: latency",
-    )
+    made = {"rung": tier, "latency_us": latency_us, "figures": figures, "advice": (WIDER, FEWER)}
+    return made_records.profile().model_copy(update=made)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from evaluator.ipc.build_request import BuildRequest
 
 LOGS = Path(__file__).parents[2] / "data" / "build_logs" / "broken"
 ARCHITECTURE = "9.0a"
-_LINES = 40
+_LINES = 30
 """Of a log: what follows are the standard library's candidates for an operator."""
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.builder.builder import Builder
-from evaluator.evaluation import BuildReport, Evaluation, Status
+from tests.evaluator.made_evaluations import unbuilt
 from tests.tools.diagnosis.broken_builds import ARCHITECTURE, BROKEN, LOGS, Broken
 from tools.diagnosis.diagnose import explain
 from tools.diagnosis.inline_layout import inline_layout
@@ -18,9 +18,7 @@ _PATH = re.compile(r"(?:^|[\s'\"(])/\w+/|work-|tmpxft|site-packages")
 
 
 def words_of(broken: Broken, log: str) -> str:
-    report = BuildReport(ok=False, log=log)
-    failed = Evaluation(status=Status.BUILD_ERROR, reason="compile_failed", build=report)
-    return explain(failed, broken.source)
+    return explain(unbuilt(log), broken.source)
 
 
 def assert_told(broken: Broken, words: str) -> None:
@@ -55,9 +53,7 @@ def test_what_the_compilers_of_this_machine_say(name: str, shared_cache: Path) -
 
 @pytest.mark.parametrize("name", ["deduction", "cuda_half", "link"])
 def test_without_the_source_no_line_is_quoted(name: str) -> None:
-    report = BuildReport(ok=False, log=LOGS.joinpath(f"{name}.txt").read_text())
-    failed = Evaluation(status=Status.BUILD_ERROR, reason="compile_failed", build=report)
-    words = explain(failed, "")
+    words = explain(unbuilt(LOGS.joinpath(f"{name}.txt").read_text()), "")
     assert "First error" in words and not _QUOTED.search(words)
     assert BROKEN[name].line not in words or not BROKEN[name].line
 

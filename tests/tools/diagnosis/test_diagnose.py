@@ -3,25 +3,21 @@ from __future__ import annotations
 import pytest
 
 from evaluator.evaluation import (
-    BuildReport,
     Correctness,
     Evaluation,
     Mismatch,
     Status,
     WrongElement,
 )
-from tests.evaluator.made_evaluations import correct
+from tests.evaluator.made_evaluations import correct, unbuilt
 from tests.tools.diagnosis.broken_builds import LOGS
 from tools.diagnosis.diagnose import MAX_LINES, explain
 
 SOURCE = "import torch\nclass ModelNew:\n    def forward(self, x):\n        return ext.run(x)\n"
 
 
-def build_error(log: str) -> str:
-    evaluation = Evaluation(
-        status=Status.BUILD_ERROR, reason="compile_failed", build=BuildReport(ok=False, log=log)
-    )
-    return explain(evaluation, SOURCE)
+def build_error(log: str, source: str = SOURCE, **build: object) -> str:
+    return explain(unbuilt(log, **build), source)
 
 
 def runtime_error(message: str, detail: str = "", source: str = SOURCE) -> str:
@@ -44,7 +40,7 @@ class TestBuild:
         assert "In file included" not in text
         assert "/usr/include" not in text
         assert text.splitlines()[-1] == (
-            "(left out: 38 lines of notes and of template and include context)"
+            "(left out: 28 lines of notes and of template and include context)"
         )
 
     def test_lines_that_are_not_in_the_file_are_quoted_from_the_log(self) -> None:
@@ -64,9 +60,7 @@ class TestBuild:
             f"main.cpp:{line}:1: error: trouble\n    {line} | {text}\n      | ^\n"
             for line, text in ((8, "b();"), (9, "int a;"))
         )
-        report = BuildReport(ok=False, log=log)
-        failed = Evaluation(status=Status.BUILD_ERROR, reason="compile_failed", build=report)
-        assert ">    4 | int a;" in explain(failed, source)
+        assert ">    4 | int a;" in build_error(log, source)
 
     def test_unknown_output_is_shown_from_both_ends(self) -> None:
         text = build_error("\n".join(f"strange {n}" for n in range(500)))
@@ -201,12 +195,7 @@ class TestRuntime:
 
     def test_a_compiler_that_was_ended_has_the_advice_of_its_phase(self) -> None:
         log = "main.cpp: error: compile timed out after 180 s\n"
-        evaluation = Evaluation(
-            status=Status.BUILD_ERROR,
-            reason="compile_failed",
-            build=BuildReport(ok=False, log=log, timed_out=True),
-        )
-        text = explain(evaluation, SOURCE)
+        text = build_error(log, timed_out=True)
         assert "compile timed out after 180 s" in text
         assert "fewer template instantiations" in text
 
