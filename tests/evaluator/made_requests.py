@@ -30,6 +30,13 @@ def get_init_inputs():
 HONEST = SCALE_AND_BIAS.split("ROWS,")[0].replace("class Model(", "class ModelNew(")
 
 
+def forward(body: str, head: str = "") -> str:
+    """A candidate whose forward is `body`."""
+    indented = body.replace("\n", "\n        ")
+    start = HONEST.split("    def forward")[0]
+    return f"{head}\n{start}    def forward(self, x):\n        {indented}\n"
+
+
 def evaluation_request(
     source: str = HONEST,
     reference: str = SCALE_AND_BIAS,

@@ -14,9 +14,8 @@ import pytest
 from evaluator.evaluation import Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.hardware.device_lock import device_lock
-from tests.evaluator.judge.test_judge import forward
 from tests.evaluator.leaks import holdings
-from tests.evaluator.made_requests import HONEST, evaluation_request
+from tests.evaluator.made_requests import HONEST, evaluation_request, forward
 
 FAST = {"timing_seconds": 0.05, "call_timeout_s": 10.0}
 IMPATIENT = {

@@ -13,10 +13,9 @@ from evaluator.evaluation import Backend, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.hardware.device_lock import device_lock
 from evaluator.hardware.nvml import nvml_handles, nvml_library
-from tests.evaluator.judge.test_judge import forward
 from tests.evaluator.judge.test_judge_gpu import CUDA, LARGE
 from tests.evaluator.leaks import holdings
-from tests.evaluator.made_requests import HONEST, evaluation_request
+from tests.evaluator.made_requests import HONEST, evaluation_request, forward
 
 pytestmark = pytest.mark.gpu
 

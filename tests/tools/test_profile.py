@@ -21,7 +21,7 @@ from tests.evaluator.collect.stand_in_ncu import stand_in_gpu, stand_in_ncu
 from tests.evaluator.made_evaluations import correct as made_correct
 from tests.evaluator.made_requests import evaluation_request
 from tests.evaluator.processes import still_running
-from tests.task import task
+from tests.task import as_candidate, task
 from tools.advice.rules import advise
 from tools.profile import MOST_BYTES, keep_report, prepare, profile
 from tools.profiling.profile_report import ProfilerTier
@@ -55,16 +55,10 @@ torch::Tensor tanh_bias(torch::Tensor x, torch::Tensor bias) {
 ext = load_inline(
     name="tanh_bias_serial", cpp_sources=[source], functions=["tanh_bias"], extra_cflags=["-O2"]
 )
-
-
-class ModelNew(torch.nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.bias = torch.nn.Parameter(torch.zeros(features))
-
-    def forward(self, x):
-        return ext.tanh_bias(x, self.bias)
 '''
+SERIAL += as_candidate(REFERENCE).replace(
+    "torch.tanh(x + self.bias)", "ext.tanh_bias(x, self.bias)"
+)
 
 
 def request(source: str, **settings: object) -> EvaluationRequest:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -60,10 +59,6 @@ def test_the_rest_is_judged_whatever_becomes_of_one(tmp_path: Path, suite: Path)
         kernel(2, 1, 10): RIGHT,
     }
     folder = write(tmp_path / "kernels", files)
-    (folder / kernel(1, 1, 3)).symlink_to(
-        write(tmp_path, {"secret.py": "a secret\n"}) / "secret.py"
-    )
-    os.mkfifo(folder / kernel(1, 1, 4))
     done = judged(folder, suite, "--json")
     assert done.returncode == 1, done.stderr
 
@@ -82,9 +77,7 @@ def test_the_rest_is_judged_whatever_becomes_of_one(tmp_path: Path, suite: Path)
     assert found[3]["error"].startswith("UnusableReferenceError: ")
     assert "no_such_method" in found[3]["error"]
 
-    link, pipe, passed_over, *summary = done.stderr.splitlines()
-    assert link == f"'{kernel(1, 1, 3)}' is passed over: it is a link"
-    assert pipe == f"'{kernel(1, 1, 4)}' is passed over: it is no plain file"
+    passed_over, *summary = done.stderr.splitlines()
     assert passed_over.startswith(f"{kernel(1, 77, 0)} is passed over: no problem '1/77' in suite")
     assert summary[0] == "3 of 6 kernels are correct; 1 cannot be judged"
     assert summary[1].startswith("fast_p over eager, of 5 kernels judged")

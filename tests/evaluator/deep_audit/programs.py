@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-_MODULE = """
+from tests.evaluator.made_requests import forward as module
 
-class ModelNew(nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.bias = nn.Parameter(torch.zeros(features))
-        self.scale = nn.Parameter(torch.ones(features))
-
-    def forward(self, x):
-        FORWARD
-"""
 _TEMPLATE = '''
 import torch
 import torch.nn as nn
@@ -62,12 +53,10 @@ kernels = ctypes.CDLL(
 kernels.scale_and_bias.argtypes = 4 * [ctypes.c_void_p] + 2 * [ctypes.c_long]
 kernels.scale_and_bias.restype = None
 '''
-_CALL_PLAIN_C = """
-y = torch.empty_like(x)
+_CALL_PLAIN_C = """y = torch.empty_like(x)
 tensors = (x, self.scale, self.bias, y)
 kernels.scale_and_bias(*(each.data_ptr() for each in tensors), *x.shape)
-return y
-"""
+return y"""
 
 
 def program(
@@ -76,15 +65,11 @@ def program(
     head: str = "",
 ) -> str:
     """A candidate with `extra` C++ at the end of its kernel, and this forward."""
-    return _TEMPLATE.replace("EXTRA", extra).replace("HEAD", head) + _module(forward)
-
-
-def _module(forward: str) -> str:
-    return _MODULE.replace("FORWARD", forward.strip().replace("\n", "\n        "))
+    return _TEMPLATE.replace("EXTRA", extra).replace("HEAD", head) + module(forward)
 
 
 OWN = program()
-OWN_PLAIN_C = _PLAIN_C + _module(_CALL_PLAIN_C)
+OWN_PLAIN_C = _PLAIN_C + module(_CALL_PLAIN_C)
 READS_TOO_FAR = program("volatile float taken = by[columns]; (void)taken;")
 INDEX_TOO_LARGE = program(
     "float table[4] = {0, 0, 0, 0}; volatile float taken = table[rows % 7]; (void)taken;"

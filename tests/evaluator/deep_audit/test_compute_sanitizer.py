@@ -18,11 +18,9 @@ from evaluator.deep_audit.own_code import OwnCode
 from evaluator.errors import DeviceError
 from evaluator.evaluation import Backend, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
-from tests.evaluator.made_requests import evaluation_request
+from tests.evaluator.made_requests import evaluation_request, forward
 
-KERNEL = '''
-import torch
-import torch.nn as nn
+_HEAD = '''
 from torch.utils.cpp_extension import load_inline
 
 source = r"""
@@ -47,17 +45,8 @@ torch::Tensor run(torch::Tensor x, torch::Tensor scale, torch::Tensor bias) {
 """
 kernels = load_inline("kernels", "torch::Tensor run(torch::Tensor, torch::Tensor, torch::Tensor);",
                       source, functions=["run"])
-
-
-class ModelNew(nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.bias = nn.Parameter(torch.zeros(features))
-        self.scale = nn.Parameter(torch.ones(features))
-
-    def forward(self, x):
-        return kernels.run(x, self.scale, self.bias)
 '''
+KERNEL = forward("return kernels.run(x, self.scale, self.bias)", _HEAD)
 
 
 def request(source: str, **settings: object) -> EvaluationRequest:

@@ -20,7 +20,7 @@ from tests.evaluator.deep_audit.programs import (
     program,
 )
 from tests.evaluator.made_evaluations import correct
-from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS, evaluation_request
+from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS, evaluation_request, forward
 
 IN_PYTORCH = "return torch.relu(x * self.scale + self.bias) * 2.0"
 
@@ -139,23 +139,10 @@ def test_custom_kernels_can_be_required(evaluate):
     assert library.provenance is Provenance.LIBRARY and library.timing is None
 
 
-BUFFER = """
-import torch
-import torch.nn as nn
-
-class ModelNew(nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.bias = nn.Parameter(torch.zeros(features))
-        self.scale = nn.Parameter(torch.ones(features))
-        self.result = None
-
-    def forward(self, x):
-        y = torch.relu(x * self.scale + self.bias) * 2.0
-        if self.result is None:
-            self.result = torch.empty_like(y)
-        return self.result.copy_(y)
-"""
+BUFFER = forward("""y = torch.relu(x * self.scale + self.bias) * 2.0
+if not hasattr(self, "result"):
+    self.result = torch.empty_like(y)
+return self.result.copy_(y)""")
 
 
 @pytest.mark.thorough

@@ -67,20 +67,17 @@ DERIVED = """
             self.packed = self.linear.weight.t().contiguous()
         return torch.relu(x @ self.packed + self.linear.bias)
 """
-FOLDED = """
-import torch
-import torch.nn as nn
-
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
+FOLDED = as_candidate(
+    task(
+        "return torch.relu(F.linear(x, self.first.weight, self.first.bias) / 2.0)",
+        init="""
         self.first = nn.Linear(96, 64)
         self.first.weight.data.mul_(2.0)
         self.first.bias.data.mul_(2.0)
-
-    def forward(self, x):
-        return torch.relu(nn.functional.linear(x, self.first.weight, self.first.bias) / 2.0)
-"""
+        """,
+        x="",
+    )
+)
 RAISES_IN_EVAL = """
         if not self.training:
             raise RuntimeError("for training alone")
@@ -108,46 +105,28 @@ def test_the_module_itself_holds(lived: Callable[..., dict[Life, LifeTrial]]) ->
     assert set(found) == set(Life)
 
 
+BROKEN: dict[str, tuple[str, dict[Life, str]]] = {
+    "buffer": (HEAD + BUFFER_REUSED, {Life.RESULT_KEPT: "the next call overwrites its result"}),
+    "address": (HEAD + ADDRESS_KEPT, {Life.MOVED: "it is wrong after to() to another place"}),
+    "cache": (
+        HEAD + PACKED_AT_FIRST_CALL,
+        {Life.INSTANCES: "a second instance, with other weights, is wrong"},
+    ),
+    "train": (ALWAYS_IN_TRAIN, {Life.MODE: "it is wrong in eval()"}),
+    "raises": (HEAD + RAISES_IN_EVAL, {Life.MODE: "RuntimeError: for training alone"}),
+    "packed": (HEAD + DERIVED, {}),
+    "folded": (FOLDED, {Life.STATE_DICT: "judged as constructed"}),
+}
+SLOW = ("train", "packed", "folded")
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("source", "reference", "broken"),
-    [
-        (HEAD + BUFFER_REUSED, PLAIN, {Life.RESULT_KEPT: "the next call overwrites its result"}),
-        (HEAD + ADDRESS_KEPT, PLAIN, {Life.MOVED: "it is wrong after to() to another place"}),
-        (
-            HEAD + PACKED_AT_FIRST_CALL,
-            PLAIN,
-            {Life.INSTANCES: "a second instance, with other weights, is wrong"},
-        ),
-        pytest.param(
-            ALWAYS_IN_TRAIN,
-            REFERENCE,
-            {Life.MODE: "it is wrong in eval()"},
-            marks=pytest.mark.slow,
-        ),
-        (HEAD + RAISES_IN_EVAL, PLAIN, {Life.MODE: "RuntimeError: for training alone"}),
-        pytest.param(HEAD + DERIVED, PLAIN, {}, marks=pytest.mark.slow),
-        pytest.param(
-            FOLDED, PLAIN, {Life.STATE_DICT: "judged as constructed"}, marks=pytest.mark.slow
-        ),
-    ],
-    ids=[
-        "buffer",
-        "address",
-        "cache",
-        "train",
-        "raises",
-        "packed",
-        "folded",
-    ],
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in BROKEN]
 )
-def test_what_breaks_is_named(
-    lived: Callable[..., dict[Life, LifeTrial]],
-    source: str,
-    reference: str,
-    broken: dict[Life, str],
-) -> None:
-    found = lived(source, reference)
+def test_what_breaks_is_named(lived: Callable[..., dict[Life, LifeTrial]], name: str) -> None:
+    source, broken = BROKEN[name]
+    found = lived(source, REFERENCE if name == "train" else PLAIN)
     outcomes = {life: trial for life, trial in found.items() if trial.outcome != "holds"}
     assert outcomes.keys() == broken.keys(), found
     assert all(broken[life] in trial.note for life, trial in outcomes.items()), outcomes

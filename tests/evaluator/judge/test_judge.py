@@ -7,15 +7,8 @@ import pytest
 from evaluator.evaluation import Evaluation, Status
 from evaluator.metrics import sol_score
 from evaluator.settings import BaselineName
-from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
+from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS, forward
 from tests.task import as_candidate, task
-
-
-def forward(body: str, head: str = "") -> str:
-    """A candidate whose forward is `body`."""
-    indented = body.replace("\n", "\n        ")
-    start = HONEST.split("    def forward")[0]
-    return f"{head}\n{start}    def forward(self, x):\n        {indented}\n"
 
 
 def was_timed(evaluation: Evaluation) -> bool:
@@ -60,21 +53,13 @@ def test_wrong_values_are_incorrect(evaluate, body, pattern):
         assert pattern in evaluation.correctness.mismatch.patterns
 
 
-def test_a_view_into_a_much_larger_tensor_is_right(evaluate):
-    body = (
-        "wide = x.new_empty(256, 4, 8, 512)\nview = wide[:, 2, 5]\n"
-        "view.copy_(torch.relu(x * self.scale + self.bias) * 2.0)\nreturn view"
-    )
-    evaluation = evaluate(forward(body))
-    assert evaluation.status is Status.CORRECT, evaluation.message
-
-
-def test_a_view_that_is_spread_over_gigabytes_is_copied_within_the_call(evaluate):
-    body = (
-        "view = x.new_empty(256, 2 ** 21)[:, :512]\n"
-        "view.copy_(torch.relu(x * self.scale + self.bias) * 2.0)\nreturn view"
-    )
-    evaluation = evaluate(forward(body))
+@pytest.mark.parametrize(
+    "view", ["x.new_empty(256, 4, 8, 512)[:, 2, 5]", "x.new_empty(256, 2 ** 21)[:, :512]"]
+)
+def test_a_view_into_a_much_larger_tensor_is_right(evaluate, view):
+    """One that is spread over gigabytes is copied within the call."""
+    right = "torch.relu(x * self.scale + self.bias) * 2.0"
+    evaluation = evaluate(forward(f"view = {view}\nview.copy_({right})\nreturn view"))
     assert evaluation.status is Status.CORRECT, evaluation.message
 
 

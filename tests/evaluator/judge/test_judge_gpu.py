@@ -9,17 +9,15 @@ import pytest
 from evaluator.evaluation import Backend, Evaluation, Status, Verdict
 from evaluator.executor.local import LocalExecutor
 from tests.evaluator.conftest import Evaluate
-from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS, evaluation_request
+from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS, evaluation_request, forward
 from tests.task import as_candidate, task
 
 pytestmark = pytest.mark.gpu
 
 LARGE = SCALE_AND_BIAS.replace("256, 512", "16384, 4096")
 
-CUDA = """
+_HEAD = """
 # plan: one fused pass
-import torch
-import torch.nn as nn
 from torch.utils.cpp_extension import load_inline
 
 cuda_source = r'''
@@ -51,17 +49,8 @@ kernels = load_inline(
     verbose=True,
     extra_cuda_cflags=["-O3"],
 )
-
-
-class ModelNew(nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.bias = nn.Parameter(torch.zeros(features))
-        self.scale = nn.Parameter(torch.ones(features))
-
-    def forward(self, x):
-        return kernels.scaled(x, self.scale, self.bias)
 """
+CUDA = forward("return kernels.scaled(x, self.scale, self.bias)", _HEAD)
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evaluator.evaluation import Status
-from tests.evaluator.judge.test_judge import SEEDED, forward
-from tests.evaluator.made_requests import HONEST
+from tests.evaluator.judge.test_judge import SEEDED
+from tests.evaluator.made_requests import HONEST, forward
 from tests.task import task
 
 

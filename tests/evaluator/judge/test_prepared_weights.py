@@ -10,30 +10,8 @@ import pytest
 from evaluator.evaluation import Status
 from evaluator.judge.explaining.explanation import Explanation
 from tests.evaluator.made_requests import evaluation_request
-from tests.task import task
+from tests.task import as_candidate, task
 
-PROBLEM = task(
-    "return self.norm(self.linear(x) / 3.0 - 0.5) * self.scale + self.shift",
-    init="""
-    self.linear = nn.Linear(features, features)
-    self.norm = nn.LayerNorm(features)
-    self.scale = nn.Parameter(torch.ones(1, features))
-    self.shift = nn.Parameter(torch.randn(features))
-    """,
-    sizes={"features": "48"},
-    x="torch.randn(32, 48)",
-)
-
-_HEAD = """
-import math
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-
-class ModelNew(nn.Module):
-    def __init__(self, features):
-        super().__init__()
-"""
 _NAMED = """
 self.linear = nn.Linear(features, features)
 self.norm = nn.LayerNorm(features)
@@ -46,15 +24,17 @@ return F.layer_norm(y, y.shape[1:], self.norm.weight, self.norm.bias) * self.sca
 """
 
 
+def problem(constructor: str, forward: str) -> str:
+    """One whose module has these two bodies."""
+    return task(forward, init=constructor, sizes={"features": "48"}, x="torch.randn(32, 48)")
+
+
 def module(constructor: str, forward: str) -> str:
     """A candidate of these two bodies."""
-
-    def indented(body: str) -> str:
-        return "".join(f"        {line}\n" for line in body.strip("\n").splitlines())
-
-    return f"{_HEAD}{indented(constructor)}\n    def forward(self, x):\n{indented(forward)}"
+    return as_candidate(problem(constructor, forward))
 
 
+PROBLEM = problem(_NAMED, "return self.norm(self.linear(x) / 3.0 - 0.5) * self.scale + self.shift")
 _FOLDING = """
 with torch.no_grad():
     self.linear.weight.div_(3.0)

@@ -18,8 +18,7 @@ import pytest
 from evaluator.evaluation import Status
 from evaluator.walls.environment import clean_environment
 from evaluator.walls.seccomp import NUMBERS, WAKING
-from tests.evaluator.judge.test_judge import forward
-from tests.evaluator.made_requests import HONEST
+from tests.evaluator.made_requests import HONEST, forward
 from tests.evaluator.walls.test_mounts import printed_by
 
 PROBES = {

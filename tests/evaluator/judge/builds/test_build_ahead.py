@@ -12,40 +12,9 @@ from evaluator.evaluation import EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.ipc.service import Service
 from evaluator.judge.builds.built_ahead import BuiltAhead
+from tests.evaluator.deep_audit.programs import OWN
 from tests.evaluator.made_requests import HONEST, evaluation_request
 from tests.evaluator.test_survival import TEMPLATES
-
-KERNEL = '''
-import torch, torch.nn as nn
-from torch.utils.cpp_extension import load_inline
-
-SOURCE = """
-#include <torch/extension.h>
-torch::Tensor scaled(torch::Tensor x, torch::Tensor scale, torch::Tensor bias) {
-    auto y = torch::empty_like(x);
-    const float *in = x.data_ptr<float>(), *s = scale.data_ptr<float>();
-    const float* b = bias.data_ptr<float>();
-    float* out = y.data_ptr<float>();
-    const int64_t rows = x.size(0), columns = x.size(1);
-    for (int64_t r = 0; r < rows; ++r)
-        for (int64_t c = 0; c < columns; ++c) {
-            const float v = in[r * columns + c] * s[c] + b[c];
-            out[r * columns + c] = v > 0.0f ? v * 2.0f : 0.0f;
-        }
-    return y;
-}
-"""
-extension = load_inline(name="scaled", cpp_sources=SOURCE, functions=["scaled"])
-
-class ModelNew(nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.bias = nn.Parameter(torch.zeros(features))
-        self.scale = nn.Parameter(torch.ones(features))
-
-    def forward(self, x):
-        return extension.scaled(x, self.scale, self.bias)
-'''
 
 ENDLESS = f"""#include <torch/extension.h>
 {TEMPLATES}
@@ -89,7 +58,7 @@ def built(ahead: Service, source: str, **settings: float) -> BuiltAhead:
 
 @pytest.mark.thorough
 def test_the_judge_finds_it_built(ahead: Service, executor: LocalExecutor) -> None:
-    kernel = KERNEL.replace("#include", f"// {uuid.uuid4()}\n#include", 1)
+    kernel = OWN.replace("#include", f"// {uuid.uuid4()}\n#include", 1)
     first = built(ahead, kernel)
     assert not first.cached
     assert first.seconds > 0
@@ -107,7 +76,7 @@ def test_the_judge_finds_it_built(ahead: Service, executor: LocalExecutor) -> No
         "raise SystemExit(3)",
         "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
         "import os\nos.write(3, b'rubbish' * 99)\nos.closerange(3, 99)",
-        KERNEL.replace("x.size(1);", "x.size(1)"),
+        OWN.replace("x.size(1);", "x.size(1)"),
     ],
     ids=["no Python", "leaves", "kills itself", "spoils its channel", "no C++"],
 )
@@ -121,7 +90,7 @@ def test_what_fails_here_costs_nothing_and_the_next_is_built(ahead: Service, sou
     ("source", "settings"),
     [
         (CAUGHT, {"build_timeout_s": 2.0}),
-        (f"import time\ntime.sleep(60)\n{KERNEL}", {"import_timeout_s": 1.0}),
+        (f"import time\ntime.sleep(60)\n{OWN}", {"import_timeout_s": 1.0}),
         (IN_A_LOOP, {}),
     ],
     ids=["a compiler", "an import", "builds in a loop"],

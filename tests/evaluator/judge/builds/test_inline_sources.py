@@ -5,43 +5,10 @@ from __future__ import annotations
 import pytest
 
 from evaluator.evaluation import Status
+from tests.evaluator.deep_audit.programs import program
 
-BUILT = """
-import torch
-import torch.nn as nn
-from torch.utils.cpp_extension import load_inline
-
-source = r'''
-#include <torch/extension.h>
-
-torch::Tensor scaled(torch::Tensor x, torch::Tensor scale, torch::Tensor bias) {
-    TORCH_CHECK(x.dim() == 2, "two dimensions");
-    auto y = torch::empty_like(x);
-    const float* in = x.data_ptr<float>();
-    const float* s = scale.data_ptr<float>();
-    const float* b = bias.data_ptr<float>();
-    float* out = y.data_ptr<float>();
-    const int64_t rows = x.size(0), columns = x.size(1);
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j++) {
-            const float v = in[i * columns + j] * s[j] + b[j];
-            out[i * columns + j] = v > 0 ? 2 * v : 0;
-        }
-    return y;
-}
-'''
-kernels = load_inline(name="kernels", cpp_sources=source, functions=["scaled"], verbose=True)
-
-
-class ModelNew(nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.bias = nn.Parameter(torch.zeros(features))
-        self.scale = nn.Parameter(torch.ones(features))
-
-    def forward(self, x):
-        return kernels.scaled(x, self.scale, self.bias)
-"""
+BUILT = program('TORCH_CHECK(x.dim() == 2, "two dimensions");')
+RIGHT, WRONG = "const float* from = x", "const float* from = no_such_name"
 
 
 def test_inline_sources_are_built_by_the_trusted_builder(evaluate):
@@ -56,7 +23,7 @@ def test_inline_sources_are_built_by_the_trusted_builder(evaluate):
 _DEFERRED = (
     BUILT.replace("import torch\n", "import functools\nimport torch\n", 1)
     .replace("\nkernels = load_inline(", "\nload = functools.cache(lambda: load_inline(")
-    .replace("verbose=True)", "verbose=True))")
+    .replace('extra_cflags=["-O2"])', 'extra_cflags=["-O2"]))')
 )
 LATER = {
     "construct": _DEFERRED.replace(
@@ -69,14 +36,13 @@ LATER = {
 @pytest.mark.thorough
 @pytest.mark.parametrize("phase", LATER)
 def test_what_does_not_build_later_says_why(evaluate, phase):
-    wrong = LATER[phase].replace("const float* in = x", "const float* in = no_such_name")
-    evaluation = evaluate(wrong)
+    evaluation = evaluate(LATER[phase].replace(RIGHT, WRONG))
     assert (evaluation.status, evaluation.reason) == (Status.BUILD_ERROR, "compile_failed")
     assert "no_such_name" in evaluation.detail
 
 
 def test_what_does_not_build_says_why(evaluate):
-    evaluation = evaluate(BUILT.replace("const float* in = x", "const float* in = no_such_name"))
+    evaluation = evaluate(BUILT.replace(RIGHT, WRONG))
     assert (evaluation.status, evaluation.reason) == (Status.BUILD_ERROR, "compile_failed")
     assert "no_such_name" in evaluation.build.log
 

@@ -55,7 +55,6 @@ def refused(candidate: Kernel, draws: int) -> tuple[int, int, int]:
     for seed in range(draws):
         values = right.fresh_inputs(seed)
         exact = _in_fp64(right, values)
-        assert exact is not None
         verdict = partial(
             compare,
             [candidate(*values)],
@@ -108,11 +107,9 @@ def test_a_threshold_that_is_crossed_excuses_nothing() -> None:
     steps = reference(OVER_A_HALF)
     x = torch.full((30, 40), 0.5)
     exact = _in_fp64(steps, [x, x])
-    assert exact is not None
     assert list(nudged_outputs(steps, [x, x], exact, Precision.FP32, 1)) == []
     away = [x * 3, x]
     exact = _in_fp64(steps, away)
-    assert exact is not None
     assert len(list(nudged_outputs(steps, away, exact, Precision.FP32, 1))) == 8
 
 
@@ -120,7 +117,6 @@ def test_each_element_is_allowed_what_the_worst_result_shows() -> None:
     right = reference()
     values = right.fresh_inputs(1)
     exact = _in_fp64(right, values)
-    assert exact is not None
     others = nudged_outputs(right, values, exact, Precision.FP32, 1)
     errors = [(output - exact[0]).abs() for (output,) in others]
     assert all(bool((one <= other).all()) for one, other in pairwise(errors))
@@ -132,7 +128,6 @@ def test_in_16_bits_nothing_is_nudged(precision: Precision) -> None:
     right = reference()
     values = right.fresh_inputs(1)
     exact = _in_fp64(right, values)
-    assert exact is not None
     assert list(nudged_outputs(right, values, exact, precision, 1)) == []
 
 
@@ -141,7 +136,6 @@ def test_inputs_stay_as_they_are() -> None:
     values = right.fresh_inputs(1)
     before = [value.clone() for value in values]
     exact = _in_fp64(right, values)
-    assert exact is not None
     assert list(nudged_outputs(right, values, exact, Precision.FP32, 1))
     assert all(map(torch.equal, values, before))
     in_place = reference(IN_PLACE)
@@ -156,5 +150,7 @@ def test_kernelbenchs_own_rule_excuses_nothing() -> None:
         assert (verdict.ok, verdict.excusable) == (False, excusable)
 
 
-def _in_fp64(reference: Reference, values: list[Any]) -> list[torch.Tensor] | None:
-    return ExactReference(reference).outputs(lambda: list(values))[0]
+def _in_fp64(reference: Reference, values: list[Any]) -> list[torch.Tensor]:
+    exact = ExactReference(reference).outputs(lambda: list(values))[0]
+    assert exact is not None
+    return exact

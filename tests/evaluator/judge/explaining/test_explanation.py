@@ -25,12 +25,13 @@ from tests.evaluator.made_requests import evaluation_request
 from tests.task import task
 from tools.diagnosis.diagnose import explain
 
+CONV_AND_NORM = """
+self.conv = nn.Conv2d(3, channels, 3)
+self.bn = nn.BatchNorm2d(channels)
+"""
 CONV = task(
     "return torch.tanh(self.bn(self.conv(x)) * 0.5)",
-    init="""
-    self.conv = nn.Conv2d(3, channels, 3)
-    self.bn = nn.BatchNorm2d(channels)
-    """,
+    init=CONV_AND_NORM,
     sizes={"channels": "8"},
     x="torch.randn(8, 3, 12, 12)",
 )
@@ -50,10 +51,7 @@ MLP = task(
 )
 NORMED = task(
     "return self.bn(self.conv(x) * 2.0).mean(dim=(2, 3), keepdim=True)",
-    init="""
-    self.conv = nn.Conv2d(3, channels, 3)
-    self.bn = nn.BatchNorm2d(channels)
-    """,
+    init=CONV_AND_NORM,
     sizes={"channels": "8"},
     x="torch.randn(8, 3, 20, 20)",
 )
@@ -78,72 +76,60 @@ def changed(reference: str, *changes: tuple[str, str]) -> str:
 CASES = {
     "right in eval alone": (
         CONV,
-        [
-            (
-                "self.bn(self.conv(x)) * 0.5",
-                "(self.conv(x) * 0.1 if self.training else self.bn(self.conv(x)) * 0.5)",
-            )
-        ],
+        (
+            "self.bn(self.conv(x)) * 0.5",
+            "(self.conv(x) * 0.1 if self.training else self.bn(self.conv(x)) * 0.5)",
+        ),
         "eval_mode",
         "in eval(), it is right",
     ),
     "pooled before its norm, in half precision": (
         NORMED,
-        [
-            (
-                "self.bn(self.conv(x) * 2.0).mean(dim=(2, 3), keepdim=True)",
-                "self.bn(F.conv2d(x, self.conv.weight.half().float(), self.conv.bias)"
-                ".half().float().mean(dim=(2, 3), keepdim=True) * 2.0)",
-            )
-        ],
+        (
+            "self.bn(self.conv(x) * 2.0).mean(dim=(2, 3), keepdim=True)",
+            "self.bn(F.conv2d(x, self.conv.weight.half().float(), self.conv.bias)"
+            ".half().float().mean(dim=(2, 3), keepdim=True) * 2.0)",
+        ),
         "eval_mode",
         "all of it is in eval()",
     ),
     "bf16 products": (
         POOLED,
-        [
-            (
-                "F.relu(self.linear(x))",
-                "F.relu(F.linear(x.bfloat16(), self.linear.weight.bfloat16(), "
-                "self.linear.bias.bfloat16()).float())",
-            )
-        ],
+        (
+            "F.relu(self.linear(x))",
+            "F.relu(F.linear(x.bfloat16(), self.linear.weight.bfloat16(), "
+            "self.linear.bias.bfloat16()).float())",
+        ),
         "precision",
         "bf16",
     ),
     "the address of the first call": (
         MLP,
-        [
-            (
-                "x = F.gelu",
-                "if not hasattr(self, 'kept'):\n            self.kept = x\n"
-                "        x = self.kept\n        x = F.gelu",
-            )
-        ],
+        (
+            "x = F.gelu",
+            "if not hasattr(self, 'kept'):\n            self.kept = x\n"
+            "        x = self.kept\n        x = F.gelu",
+        ),
         "stale_address",
         "address of an earlier call",
     ),
     "the result of an earlier call": (
         SOFTMAX,
-        [
-            (
-                "return torch.softmax(x * 0.5, dim=1)",
-                "last = getattr(self, 'last', None)\n"
-                "        self.last = torch.softmax(x * 0.5, dim=1)\n"
-                "        return self.last if last is None else last",
-            )
-        ],
+        (
+            "return torch.softmax(x * 0.5, dim=1)",
+            "last = getattr(self, 'last', None)\n"
+            "        self.last = torch.softmax(x * 0.5, dim=1)\n"
+            "        return self.last if last is None else last",
+        ),
         "earlier_result",
         "right result of the verified call 1 before",
     ),
     "a race": (
         SOFTMAX,
-        [
-            (
-                "torch.softmax(x * 0.5, dim=1)",
-                "torch.softmax(x * 0.5, dim=1) * (torch.rand_like(x) > 0.01)",
-            )
-        ],
+        (
+            "torch.softmax(x * 0.5, dim=1)",
+            "torch.softmax(x * 0.5, dim=1) * (torch.rand_like(x) > 0.01)",
+        ),
         "race",
         "",
     ),
@@ -173,10 +159,10 @@ def evaluate(evaluate: Evaluate, device: str) -> Evaluate:
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", CASES)
 def test_the_cause_is_named(evaluate, name):
-    reference, changes, code, words = CASES[name]
+    reference, change, code, words = CASES[name]
     for _ in range(_TRIES):
         # Weights and inputs are secret draws, of which a few hide a cause.
-        evaluation = evaluate(changed(reference, *changes), reference=reference)
+        evaluation = evaluate(changed(reference, change), reference=reference)
         found = evaluation.correctness.mismatch
         told = found is not None and words in found.details.get("counterfactual", "")
         if told and found.patterns[0] == code:
@@ -214,25 +200,16 @@ UNSET = task("return torch.tanh(x) + x", x="torch.randn(300, 700)")
     ],
 )
 def test_memory_that_is_not_set_is_named(evaluate, body, words):
-    source = (
-        f"import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        {body}"
-    )
+    source = changed(UNSET, ("return torch.tanh(x) + x", body))
     mismatch = evaluate(source, reference=UNSET).correctness.mismatch
     assert mismatch.patterns[0] == "unwritten", mismatch.patterns
     assert words in mismatch.details["counterfactual"]
 
 
 def test_indices_that_follow_what_lay_in_memory_are_wrong(evaluate):
-    source = """
-import torch
-class ModelNew(torch.nn.Module):
-    def forward(self, x):
-        y = torch.empty_like(x)
-        y[:, :600] = x[:, :600]
-        return y.argmax(dim=1)
-"""
     reference = task("return x.argmax(dim=1)", x="torch.randn(300, 700)")
-    evaluation = evaluate(source, reference=reference)
+    partly = "y = torch.empty_like(x); y[:, :600] = x[:, :600]; return y.argmax"
+    evaluation = evaluate(changed(reference, ("return x.argmax", partly)), reference=reference)
     assert (evaluation.status, evaluation.reason) == (Status.INCORRECT, "wrong_values")
 
 
