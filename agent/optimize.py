@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +35,6 @@ def optimize(
     problem: Path | str | object,
     inputs: Any = None,
     *,
-    init_inputs: Sequence[Any] | None = None,
     redo: bool = False,
     display: str = "none",
     **options: Any,
@@ -44,9 +42,8 @@ def optimize(
     """Find a fast kernel for one problem; goes on where an equal call was interrupted.
 
     `problem` is an id (`level1_7_rms_norm`), the path of a file in KernelBench's format, or an
-    instance of an `nn.Module` class that is defined in a file. An instance needs `inputs` and, if
-    its constructor takes any, `init_inputs` (`agent.module_source` says which); the weights are not
-    taken over, since a kernel must be right for any.
+    instance of an `nn.Module` class. An instance needs `inputs` (`agent.module_source` says which);
+    its weights are not taken over, since a kernel must be right for any.
 
     `options` are those of `kernel-refinery run` with underscores (`model`, `budget`, `device`,
     `feedback`, `model_args={...}`, `start_from`, ...). Raises `UsageError` for a mistake in them,
@@ -62,7 +59,7 @@ def optimize(
 
     reference = str(problem) if isinstance(problem, str | Path) else None
     if reference is None:
-        reference = str(_written(problem, inputs, init_inputs))
+        reference = str(_written(problem, inputs))
     resolution = resolve(check_options({**options, "problems": [reference]}))
     result = run_job(resolution, view_mode(display), redo=redo)
     (details,) = result.problems
@@ -82,11 +79,11 @@ def optimize(
     )
 
 
-def _written(module: object, inputs: Any, init_inputs: Sequence[Any] | None) -> Path:
+def _written(module: object, inputs: Any) -> Path:
     """The problem file of a module; the same module and inputs give the same file."""
     from agent.module_source import problem_source
 
-    source = problem_source(module, inputs, init_inputs)
+    source = problem_source(module, inputs)
     digest = hashlib.sha256(source.encode()).hexdigest()[:8]
     path = PROBLEMS / f"{type(module).__name__}_{digest}.py"
     path.parent.mkdir(parents=True, exist_ok=True)

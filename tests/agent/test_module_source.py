@@ -1,15 +1,34 @@
+"""Modules of any class become problem files that do the same."""
+
+from __future__ import annotations
+
+import types
 from pathlib import Path
 from typing import Any
 
+import nbclient
+import nbformat
 import pytest
 import torch
 from torch import nn
+from transformers import BertConfig, LlamaConfig
+from transformers.models.bert.modeling_bert import BertEmbeddings, BertOutput
+from transformers.models.llama.modeling_llama import LlamaAttention, LlamaMLP, LlamaRMSNorm
 
 from agent.module_source import problem_source
 from problems.errors import UsageError
 from problems.loader import load_problem
 from tests.agent import module_at_hand
-from tests.agent.module_at_hand import Doubled, Gated
+from tests.agent.module_at_hand import Doubled, Gated, Stacked
+
+LLAMA = LlamaConfig(
+    hidden_size=32,
+    intermediate_size=64,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+    attn_implementation="sdpa",
+)
+BERT = BertConfig(hidden_size=32, intermediate_size=64, num_attention_heads=2, vocab_size=50)
 
 
 def executed(source: str) -> dict[str, Any]:
@@ -18,88 +37,110 @@ def executed(source: str) -> dict[str, Any]:
     return namespace
 
 
-def test_the_file_computes_what_the_module_does(tmp_path: Path) -> None:
+class Inner(nn.Module):
+    def __init__(self, scale: torch.Tensor) -> None:
+        super().__init__()
+        self.scale = scale
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.scale
+
+
+def test_the_file_has_what_forward_uses_and_no_more(tmp_path: Path) -> None:
     module = Gated(8).eval()
-    source = problem_source(module, [torch.randn(4, 8)], [8])
+    source = problem_source(module, [torch.randn(4, 8)])
     path = tmp_path / "gated.py"
     path.write_text(source)
     assert load_problem(str(path)).id == "gated"
     made = executed(source)
-    model = made["Model"](*made["get_init_inputs"]())
-    model.load_state_dict(module.state_dict())
-    (x,) = made["get_inputs"]()
-    assert x.shape == (4, 8)
-    torch.testing.assert_close(model(x), module(x))
-
-
-def test_only_what_is_needed_comes_along() -> None:
-    source = problem_source(Gated(8), [(4, 8)], [8])
-    assert "SCALE = 0.5" in source
-    assert "def gate" in source
-    assert "UNUSED" not in source
-    assert "Doubled" not in source
-    assert "super(Model, self)" in source
-
-
-def test_the_mode_of_the_instance_is_kept() -> None:
-    for training in (True, False):
-        made = executed(problem_source(Gated(8).train(training), [(4, 8)], [8]))
-        assert made["Model"](8).training is training
-
-
-def test_inputs_keep_shape_dtype_and_range() -> None:
-    examples = [
-        torch.randn(2, 3, dtype=torch.float64),
-        torch.tensor([[3, 9]], dtype=torch.int32),
-        torch.tensor([True, False]),
-        torch.empty(0, dtype=torch.int64),
-        2.5,
-    ]
-    made = executed(problem_source(Doubled(), examples, None))["get_inputs"]()
-    for example, value in zip(examples[:-1], made[:-1], strict=True):
-        assert (value.shape, value.dtype) == (example.shape, example.dtype)
-    assert 3 <= int(made[1].min()) <= int(made[1].max()) <= 9
-    assert made[-1] == 2.5
-
-
-def test_inputs_may_be_shapes_or_a_function() -> None:
-    made = executed(problem_source(Doubled(), [(2, 3), ((4,), "int64")], None))["get_inputs"]()
-    assert [(tuple(value.shape), value.dtype) for value in made] == [
-        ((2, 3), torch.float32),
-        ((4,), torch.int64),
-    ]
-    made = executed(problem_source(Doubled(), module_at_hand.make_inputs, None))["get_inputs"]()
-    assert made[0].shape == (6, 8)
-
-
-class _Hidden:
-    """Only reachable through a function."""
-
-    @staticmethod
-    def module() -> nn.Module:
-        class Inner(nn.Module):
-            def forward(self, x: torch.Tensor) -> torch.Tensor:
-                return x
-
-        return Inner()
+    assert not made["Model"]().training
+    assert {*made} >= {"SCALE", "gate"} and not {*made} & {"UNUSED", "Doubled", "nbclient"}
+    assert [tuple(each.shape) for each in made["get_inputs"]()] == [(4, 8)]
 
 
 @pytest.mark.parametrize(
-    ("module", "inputs", "init_inputs", "told"),
+    ("module", "inputs"),
     [
-        (Gated(8), None, [8], "needs inputs="),
-        (Gated(8), [(4, 8)], None, r"was made with arguments \(dim\)"),
-        (Gated(8), [(4, 8)], [torch.ones(1)], "init_inputs= holds Tensor"),
-        (Doubled(), [object()], None, "inputs= holds object"),
-        (Doubled(), lambda: [torch.ones(1)], None, "not a lambda"),
-        (Doubled(), module_at_hand.make_inputs_from_outside, None, "uses UNUSED"),
-        (_Hidden.module(), [(1,)], None, "not defined at the top of a file"),
-        (executed("class Typed:\n    pass\n")["Typed"](), [(1,)], None, "KernelBench's format"),
+        (nn.Sequential(nn.Linear(4, 8, bias=False), nn.GELU(approximate="tanh")), [(2, 4)]),
+        (nn.GELU(), [(3, 4)]),
+        (nn.Conv2d(3, 8, 3, padding=1, stride=2), [(2, 3, 8, 8)]),
+        (nn.LSTM(4, 8, 2, batch_first=True, bidirectional=True), [(2, 5, 4)]),
+        (nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval(), [(2, 5, 16)]),
+        (Stacked(types.SimpleNamespace(width=3, other=UserWarning())), [(3, 8)]),
+        (LlamaRMSNorm(32), [(2, 32)]),
+        (LlamaMLP(LLAMA), [(2, 5, 32)]),
+        (
+            LlamaAttention(LLAMA, 0).eval(),
+            {
+                "hidden_states": torch.randn(1, 5, 32),
+                "position_embeddings": (torch.randn(1, 5, 8), torch.randn(1, 5, 8)),
+                "attention_mask": None,
+            },
+        ),
+        (BertOutput(BERT).eval(), [(2, 5, 64), (2, 5, 32)]),
+        (BertEmbeddings(BERT).eval(), [torch.randint(0, 50, (2, 7))]),
     ],
+    ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else "",
 )
-def test_what_cannot_be_written_down_is_refused(
-    module: object, inputs: Any, init_inputs: Any, told: str
-) -> None:
-    with pytest.raises(UsageError, match=told) as caught:
-        problem_source(module, inputs, init_inputs)
+def test_any_class_is_written_down(module: nn.Module, inputs: Any) -> None:
+    source = problem_source(module, inputs)  # compares what both give
+    assert "class Model(" in source
+    assert {*executed(source)["Model"]().state_dict()} == {*module.state_dict()}
+
+
+def test_inputs_keep_shape_dtype_and_range() -> None:
+    examples = [torch.tensor([[3, 9]], dtype=torch.int32), ((4,), "int64"), 2.5]
+
+    class Taking(nn.Module):
+        def forward(self, a: torch.Tensor, b: torch.Tensor, c: float) -> torch.Tensor:
+            return a.sum() + b.sum() * c
+
+    first, second, last = executed(problem_source(Taking(), examples))["get_inputs"]()
+    assert (first.shape, first.dtype) == ((1, 2), torch.int32)
+    assert 3 <= int(first.min()) <= int(first.max()) <= 9
+    assert (second.shape, second.dtype, last) == ((4,), torch.int64, 2.5)
+    (made,) = executed(problem_source(Doubled(), module_at_hand.make_inputs))["get_inputs"]()
+    assert made.shape == (6, 8)
+
+
+def hooked() -> nn.Module:
+    module = Gated(8)
+    module.norm.register_forward_hook(lambda *_: None)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("module", "inputs", "says"),
+    [
+        (Gated(8), None, "needs inputs"),
+        ("level", [(1,)], "takes a problem or a torch.nn.Module"),
+        (Doubled(), [object()], "inputs= holds object"),
+        (Doubled(), {"y": (1,)}, "forward of Doubled takes no y"),
+        (Doubled(), lambda: [torch.ones(1)], "not a lambda"),
+        (Doubled(), module_at_hand.make_inputs_from_outside, "uses UNUSED"),
+        (Doubled(), [(2,), (2,)], "Doubled, written down, does not do what it did"),
+        (hooked(), [(4, 8)], "LayerNorm has hooks"),
+        (Inner(torch.randn(100)), [(100,)], "Inner.scale holds Tensor"),
+        (nn.utils.parametrizations.weight_norm(nn.Linear(4, 4)), [(2, 4)], "written down"),
+        (executed("import torch\nclass T(torch.nn.Module):\n  def forward(self, x):\n    return x")
+         ["T"](), [(1,)], r"the source of T\.forward can't be read"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_written_down_is_refused(module: object, inputs: Any, says: str) -> None:
+    with pytest.raises(UsageError, match=says) as caught:
+        problem_source(module, inputs)
     assert "\n" not in str(caught.value)
+
+
+CELLS = (
+    "import torch\nfrom torch import nn\nK = 2.0\n"
+    "class Mine(nn.Module):\n    def forward(self, x):\n        return torch.relu(x) * K",
+    "from agent.module_source import problem_source\n"
+    "print(problem_source(Mine(), [torch.randn(3)]))",
+)
+
+
+def test_a_class_of_a_notebook_is_written_down() -> None:
+    notebook = nbformat.v4.new_notebook(cells=[*map(nbformat.v4.new_code_cell, CELLS)])
+    nbclient.NotebookClient(notebook, timeout=120).execute()
+    assert "return torch.relu(x) * K" in notebook.cells[1].outputs[0].text

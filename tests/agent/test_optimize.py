@@ -1,7 +1,9 @@
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 from agent.optimize import optimize
 from agent.record.result import Stop
@@ -9,6 +11,7 @@ from evaluator.evaluation import Status
 from problems.errors import UsageError
 from tests.agent.module_at_hand import Doubled
 from tests.agent.relay_answers import answering
+from tests.command import ROOT
 
 NO_KERNEL = "I can't write kernels today."
 
@@ -23,19 +26,52 @@ def relay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+SCRIPT = """
+import argparse, sys
+
+import torch
+from kernel_refinery import optimize
+from torch import nn
+
+
+class Scaled(nn.Module):
+    def __init__(self, size, eps=1e-6):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(size))
+        self.eps = eps
+
+    def forward(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps) * self.weight
+
+
+options = {"model": f"relay/{sys.argv[1]}", "budget": 1, "device": "cpu"}
+first = optimize(Scaled(64), [torch.randn(32, 64)], **options)
+again = optimize(Scaled(64), [torch.randn(32, 64)], **options)
+assert first.turns == again.turns
+assert (first.best_source, first.best_path, first.speedup) == (None, None, None)
+print(first.details.problem, first.details.stop, *(turn.evaluation.status for turn in first.turns))
+"""
+
+
 @pytest.mark.thorough
-def test_a_module_becomes_a_problem_of_its_own(relay: Path) -> None:
+def test_a_class_of_a_script_becomes_a_problem_of_its_own(relay: Path) -> None:
+    script = relay.parent / "mine.py"
+    script.write_text(SCRIPT)
     with answering(relay, NO_KERNEL) as asked:
-        options = {"model": f"relay/{relay}", "budget": 1}
-        first = optimize(Doubled(), [torch.ones(3, 4)], **options)
-        again = optimize(Doubled(), [torch.ones(3, 4)], **options)
-    (file,) = (Path("runs") / "problems").iterdir()
-    assert first.details.problem == file.stem and first.run.parent == Path("runs")
-    assert (first.best_source, first.best_path, first.speedup) == (None, None, None)
-    assert first.details.stop is Stop.CALLS
-    assert [turn.evaluation.status for turn in first.turns] == [Status.NO_CODE]
-    assert "return x * 2.0" in (relay / f"{file.stem}-0-0.prompt.md").read_text()
-    assert again.turns == first.turns
+        done = subprocess.run(
+            [sys.executable, script.name, str(relay)],
+            cwd=relay.parent,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    problem, *rest = done.stdout.split()
+    assert rest == [Stop.CALLS, Status.NO_CODE]
+    assert "self.eps = 1e-06" in (relay.parent / f"runs/problems/{problem}.py").read_text()
+    prompt = (relay / f"{problem}-0-0.prompt.md").read_text()
+    assert "torch.full((64,), 1.0)" in prompt and "argparse" not in prompt
     assert len(asked) == 1
 
 
@@ -44,6 +80,6 @@ def test_mistakes_are_usage_errors(relay: Path) -> None:
         optimize("level1_7_rms_norm", bugdet=3)
     with pytest.raises(UsageError, match="no problem 'nope'"):
         optimize("nope")
-    with pytest.raises(UsageError, match="needs inputs="):
+    with pytest.raises(UsageError, match="needs inputs"):
         optimize(Doubled())
     assert not Path("runs").exists()
