@@ -13,6 +13,7 @@ import typer
 
 from evaluator.command.command_line import serve
 from evaluator.command.option import takes_options, validated
+from evaluator.errors import InfrastructureError
 from evaluator.settings import JudgeOptions, Settings
 from problems.errors import UndecodableError, UsageError
 from problems.source_file import read_source
@@ -61,6 +62,10 @@ def _source(path: Path, *, follows: bool = True) -> str:
     except UndecodableError as error:
         # An import of the file would raise this: the kernel gets its verdict.
         return f"raise SyntaxError({str(error)!r})\n"
+    except UsageError as error:
+        if follows:
+            raise
+        raise InfrastructureError(str(error)) from None  # it was a plain file when it was found
 
 
 def check(

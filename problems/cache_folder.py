@@ -6,6 +6,7 @@ import contextlib
 import os
 from pathlib import Path
 
+from problems.errors import UsageError
 from problems.plain_file import write_plain
 
 
@@ -22,6 +23,6 @@ def keep(path: Path, text: str) -> None:
 
     In a home that is read-only nothing is kept.
     """
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, UsageError):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_plain(path, text)

@@ -161,7 +161,7 @@ def _entries_of_level(suite: str, level: int, folder: Path) -> Iterator[_Entry]:
         if (match := _FILE.fullmatch(path.stem))
     ]
     for number, path in sorted(found):
-        yield _Entry(path.resolve(), suite, level, number, path.stem)
+        yield _Entry(path, suite, level, number, path.stem)
 
 
 def _entry_at(path: Path) -> _Entry:
@@ -190,7 +190,7 @@ def _read(entry: _Entry) -> Problem:
         level=entry.level,
         name=entry.name if entry.level else entry.stem,
         category=ast.literal_eval(declared.value) if declared else derive_category(tree),
-        path=entry.path,
+        path=entry.path.resolve(),
         source=source,
         hash=hashlib.sha256(source.encode()).hexdigest()[:16],
     )
@@ -199,8 +199,9 @@ def _read(entry: _Entry) -> Problem:
 def _defined(body: Sequence[ast.stmt]) -> set[str]:
     """Names that the module binds at its top, also under `if` and `try`."""
     names: set[str] = set()
-    for statement in body:
-        match statement:
+    statements = list(body)
+    while statements:
+        match statement := statements.pop():
             case ast.ClassDef() | ast.FunctionDef():
                 names.add(statement.name)
             case ast.Assign():
@@ -208,9 +209,9 @@ def _defined(body: Sequence[ast.stmt]) -> set[str]:
             case ast.ImportFrom():
                 names.update(alias.asname or alias.name for alias in statement.names)
             case ast.If():
-                names |= _defined(statement.body) | _defined(statement.orelse)
+                statements += statement.body + statement.orelse
             case ast.Try():
-                names |= _defined(statement.body)
+                statements += statement.body
             case _:
                 pass
     return names

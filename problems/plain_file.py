@@ -6,12 +6,18 @@ import errno
 import os
 import secrets
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
+
+from problems.errors import UsageError
 
 
 def open_plain(path: Path, most_bytes: int, *, follows: bool = False) -> IO[bytes]:
     """A file, open for reading, without waiting for anybody.
+
+    It may grow meanwhile: read no more than `most_bytes`.
 
     Raises `OSError` for what is no plain file, for one that is larger, and for a link unless this
     `follows` it, as for a path that the user names himself.
@@ -36,12 +42,24 @@ def open_plain(path: Path, most_bytes: int, *, follows: bool = False) -> IO[byte
 
 
 def write_plain(path: Path, text: str) -> None:
-    """Write a file, whole or not at all, in place of an earlier one or of a link."""
+    """Write a file, whole or not at all, in place of an earlier one or of a link.
+
+    Raises `UsageError`.
+    """
     draft = path.with_name(f".{secrets.token_hex(8)}")
+    with writing(path):
+        try:
+            with draft.open("x", encoding="utf-8") as file:
+                file.write(text)
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raises `UsageError` where this file can't be written, as on a full disk."""
     try:
-        with draft.open("x", encoding="utf-8") as file:
-            file.write(text)
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+        yield
+    except OSError as error:
+        raise UsageError(f"{path} can't be written: {error.strerror}") from None

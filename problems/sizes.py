@@ -71,9 +71,10 @@ def parse(source: str, name: str = "the problem") -> ast.Module:
     """The syntax tree. Raises `UsageError` that names the line where the source is not Python."""
     try:
         return ast.parse(source)
-    except (SyntaxError, ValueError) as error:  # ValueError: null bytes, before Python 3.12
+    # ValueError: null bytes, before Python 3.12.
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None) or 1
-        what = getattr(error, "msg", error)
+        what = getattr(error, "msg", str(error)) or "nested too deeply"
         raise UsageError(
             f"{name}: line {line}: {what}; fix the file, it is not valid Python"
         ) from None

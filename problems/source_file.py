@@ -24,12 +24,12 @@ def read_source(path: Path, *, follows: bool = True) -> str:
     try:
         with open_plain(path, MOST_BYTES, follows=follows) as file:
             # Not `file.readline`: an error would name the descriptor as the file.
-            encoding, _ = tokenize.detect_encoding(lambda: file.readline())
+            encoding, _ = tokenize.detect_encoding(lambda: file.readline(MOST_BYTES))
             if codecs.lookup(encoding).name in _QUADRATIC:
                 raise LookupError(f"{encoding} is no encoding for source files")
             file.seek(0)
             with io.TextIOWrapper(file, encoding) as lines:
-                text = lines.read()
+                text = lines.read(MOST_BYTES)
         # Some encodings, such as raw_unicode_escape, give halves of characters.
         text.encode()
         return text

@@ -25,11 +25,9 @@ class Claim(Record):
 def read_claims(path: Path) -> dict[KernelName, Claim]:
     """Columns: docs/suites.md. Raises `UsageError` for what can't be read, with the line."""
     try:
-        with (
-            open_plain(path, _MOST_BYTES) as file,
-            io.TextIOWrapper(file, "utf-8-sig", newline="") as lines,
-        ):
-            rows = csv.DictReader(lines)
+        with open_plain(path, _MOST_BYTES) as file:
+            text = file.read(_MOST_BYTES).decode("utf-8-sig")
+            rows = csv.DictReader(io.StringIO(text, newline=""))
             columns = {_meaning(name): name for name in rows.fieldnames or ()}
             if missing := {"level", "task", "claimed"} - columns.keys():
                 raise UsageError(f"{path} has no column {', '.join(sorted(missing))}: {_COLUMNS}")

@@ -63,9 +63,7 @@ class EvalResults:
         self, outcomes: Iterable[tuple[KernelName, str, Evaluation | Exception]]
     ) -> list[Path]:
         """Write over earlier files of this program; a problem's id is second. Returns the paths."""
-        entries: dict[int, dict[str, list[dict[str, object]]]] = {
-            level: {} for level in self._paths
-        }
+        entries: dict[int, dict[str, list[object]]] = {level: {} for level in self._paths}
         for name, problem_id, outcome in outcomes:
             samples = entries[name.level].setdefault(str(name.number), [])
             samples.append(_entry(name.sample, problem_id, outcome))
@@ -83,7 +81,7 @@ def refuse_foreign(file: Path, is_ours: Callable[[str], bool]) -> None:
     elif exists:
         try:
             with open_plain(file, _MOST_BYTES) as found:
-                if not is_ours(found.read().decode(errors="replace")):
+                if not is_ours(found.read(_MOST_BYTES).decode(errors="replace")):
                     wrong = "holds results of another program"
         except OSError as error:
             wrong = f"can't be written over: {error.strerror}"

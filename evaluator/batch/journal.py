@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import threading
 from pathlib import Path
@@ -12,6 +13,9 @@ from evaluator.batch.parallel_judging import Evaluates
 from evaluator.evaluation import Evaluation, EvaluationRequest
 from problems.cache_folder import cache_folder
 from problems.errors import UsageError
+from problems.plain_file import open_plain, write_plain, writing
+
+_MOST_BYTES = 2**30
 
 
 class Journal:
@@ -29,13 +33,13 @@ class Journal:
         self._lock = threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch()
+            os.close(os.open(path, os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666))
+            self._known = _read(path)
         except OSError as error:
             raise UsageError(
-                f"{path} can't be written ({error.strerror}): set KERNEL_REFINERY_CACHE to a "
+                f"{path} can't be used ({error.strerror}): set KERNEL_REFINERY_CACHE to a "
                 "folder of yours"
             ) from None
-        self._known = _read(path)
         self.taken = 0
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
@@ -49,7 +53,7 @@ class Journal:
         # What a limit of time decided may be otherwise the next time.
         if evaluation.is_lasting:
             line = {"request": key, "evaluation": evaluation.as_json()}
-            with self._lock, self.path.open("a") as file:
+            with self._lock, writing(self.path), self.path.open("a") as file:
                 file.write(json.dumps(line) + "\n")
         return evaluation
 
@@ -69,17 +73,18 @@ def journal_path(results: Path) -> Path:
 
 def _read(path: Path) -> dict[str, Evaluation]:
     # What follows the last line end was being written when the command was interrupted.
-    whole = path.read_bytes().decode(errors="replace")
+    with open_plain(path, _MOST_BYTES) as file:
+        whole = file.read(_MOST_BYTES).decode(errors="replace")
     whole = whole[: whole.rfind("\n") + 1]
     known = {}
     for number, line in enumerate(whole.splitlines(), 1):
         try:
             entry = json.loads(line)
             known[entry["request"]] = Evaluation.model_validate(entry["evaluation"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise UsageError(
                 f"{path}, line {number}, is no verdict of this version: delete the file to judge "
                 "all kernels anew"
             ) from None
-    path.write_text(whole)
+    write_plain(path, whole)
     return known

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -15,7 +16,7 @@ from evaluator.batch.claim import Claim
 from evaluator.batch.eval_results import EvalResults, KernelName, refuse_foreign
 from evaluator.batch.journal import Journal, journal_path
 from evaluator.batch.parallel_judging import Outcome, judged
-from evaluator.batch.verdict_lines import folder_lines, verdict_lines
+from evaluator.batch.verdict_lines import folder_lines, harmless, verdict_lines
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Evaluation, EvaluationRequest, Status
 from evaluator.executor.executor import Executor
@@ -45,14 +46,16 @@ def kernels_in(folder: Path, suite: Path | None) -> list[NamedKernel]:
         raise UsageError(f"{folder} can't be listed: {error.strerror}") from None
     if not named:
         raise UsageError(f"{folder} holds no file named like {_EXAMPLE}")
+    with suppress(UnknownProblemError):
+        load_problem("", suite, files=False)  # a suite that is there has no such problem
     found: list[NamedKernel] = []
     for (level, number), group in groupby(named, lambda file: file[0][:2]):
         files = list(group)
         try:
-            problem = load_problem(f"{level}/{number}", suite)
-        except UnknownProblemError as error:
+            problem = load_problem(f"{level}/{number}", suite, files=False)
+        except UsageError as error:
             for _, path in files:
-                print(f"{path.name} is passed over: {error}", file=sys.stderr)
+                print(harmless(f"{path.name} is passed over: {error}"), file=sys.stderr)
         else:
             found += [NamedKernel(name, path, problem) for name, path in files]
     if not found:
@@ -63,7 +66,7 @@ def kernels_in(folder: Path, suite: Path | None) -> list[NamedKernel]:
 def _named(folder: Path) -> Iterator[tuple[KernelName, Path]]:
     for path in sorted(folder.iterdir()):
         name = KernelName.of(path)
-        wrong = f"its name is not like {_EXAMPLE}" if path.suffix.lower() == ".py" else ""
+        wrong = f"its name is not like {_EXAMPLE}" if path.suffix.strip().lower() == ".py" else ""
         if name is not None:
             try:
                 open_plain(path, MOST_BYTES).close()
@@ -109,9 +112,9 @@ def judge_folder(
         for name in (PAGE, WHOLE):
             refuse_foreign(report.results.with_name(name), is_ours)
     journal = Journal(journal_path(report.results), executor)
-    _, path, problem = kernels[0]
-    backend = request(path, problem, settings).candidate.backend
-    executor.prepare(min(width, len(kernels)), backend)
+    with suppress(InfrastructureError):  # the kernel's line, or the judge's, comes in its turn
+        backend = request(*kernels[0][1:], settings).candidate.backend
+        executor.prepare(min(width, len(kernels)), backend)
 
     def outcomes(under: Settings) -> Iterator[Outcome]:
         found = judged(
@@ -154,7 +157,7 @@ def judge_folder(
             journal.remove()
         else:
             lines.append("unfinished: the same command goes on from here")
-        print(*lines, sep="\n", file=sys.stderr)
+        print(*map(harmless, lines), sep="\n", file=sys.stderr)
     return all(
         isinstance(outcome, Evaluation) and outcome.status is Status.CORRECT for outcome in ours
     )
@@ -200,7 +203,8 @@ def _lines(
     under = [f"under --protocol {protocol}:"] if protocol is not None else []
     place = f"{kernel.path.name} on {kernel.problem.id}"
     if isinstance(outcome, InfrastructureError):
-        return [*under, f"{place}: cannot be judged", f"  {type(outcome).__name__}: {outcome}"]
+        said = harmless(f"  {type(outcome).__name__}: {outcome}")
+        return [*under, f"{place}: cannot be judged", said]
     if first is not None:
         return [*under, f"{place}: {outcome.status}, as {first.name}, which is identical"]
     return [*under, *verdict_lines(kernel.path, kernel.problem, outcome)]

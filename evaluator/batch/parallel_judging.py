@@ -97,5 +97,8 @@ class _Streak:
 
 
 def _digest(path: Path) -> str:
-    with open_plain(path, MOST_BYTES) as file:
-        return hashlib.sha256(file.read()).hexdigest()
+    try:
+        with open_plain(path, MOST_BYTES) as file:
+            return hashlib.sha256(file.read(MOST_BYTES)).hexdigest()
+    except OSError:
+        return str(path)  # like no other: reading it once more will say what is wrong

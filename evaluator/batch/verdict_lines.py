@@ -31,14 +31,14 @@ def verdict_lines(path: Path, problem: Problem, evaluation: Evaluation) -> Itera
     """The status, and what it rests on; all lines but the first are indented."""
     yield f"{path.name} on {problem.id}: {evaluation.status}"
     for line in _evidence(evaluation):
-        yield "  " + _harmless(line.rstrip()).replace("\n", "\n  ")
+        yield "  " + harmless(line.rstrip())
 
 
-def _harmless(words: str) -> str:
-    """A candidate's words without what would move a terminal's cursor or end a line."""
+def harmless(words: str) -> str:
+    """Words of others without what moves a terminal's cursor; only the first is at the margin."""
     return "".join(
         character if character in "\n\t" or character.isprintable() else ascii(character)[1:-1]
-        for character in words
+        for character in words.replace("\n", "\n  ")
     )
 
 

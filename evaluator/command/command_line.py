@@ -60,5 +60,7 @@ def print_lines(lines: Iterable[Line], *, stderr: bool = False) -> None:
 
 
 def _refuse(text: str) -> int:
-    print(f"error: {' '.join(text.split())}", file=sys.stderr)
+    line = " ".join(text.split())
+    # A name in it may hold what a terminal obeys.
+    print("error:", "".join(filter(str.isprintable, line)), file=sys.stderr)
     return USAGE_ERROR

@@ -6,18 +6,21 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from evaluator.batch.adjudication import PAGE, WHOLE, Adjudication, is_ours
 from evaluator.batch.claim import read_claims
 from evaluator.batch.eval_results import EvalResults, KernelName, refuse_foreign
+from evaluator.batch.journal import Journal
 from evaluator.batch.kernel_folder import kernels_in
+from evaluator.batch.parallel_judging import Evaluates
 from evaluator.errors import DeviceError
 from evaluator.settings import Precision
 from problems.errors import UndecodableError, UsageError
 from problems.source_file import MOST_BYTES, read_source
-from tests.evaluator.batch.test_kernel_folder import RIGHT, kernel
+from tests.evaluator.batch.test_kernel_folder import RIGHT, TASK, kernel, write
 
 NAME = KernelName(1, 1, 0)
 SECRET = "password = hunter2\n"
@@ -75,19 +78,21 @@ def test_a_kernel_has_one_name(
         numbers[place] = number
         name = "level_{}_problem_{}_sample_{}_kernel.py".format(*numbers)
         (folder / name).write_text(RIGHT)
+    (folder / f"{kernel(1, 1, 1)}\n").write_text(RIGHT)
     assert [found.name for found in kernels_in(folder, None)] == [NAME]
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 3
+    assert len(lines) == 4
     assert all("is passed over: its name is not like" in line for line in lines)
     assert "\x1b" not in "".join(lines)
 
 
-@pytest.mark.parametrize("kind", [*ODD, "nested", "of no entries", "no text"])
+@pytest.mark.parametrize("kind", [*ODD, "nested", "of no entries", "theirs", "no text"])
 def test_what_stands_where_results_go_is_refused(kind: str, folder: Path, secret: Path) -> None:
     place = folder / "eval_results.json"
     texts = {
         "nested": '{"1":' + "[" * 100_000,
         "of no entries": '{"mine": ""}',
+        "theirs": '{"1": [{"sample_id": 0, "metadata": {"hardware": "L40S"}}]}',
         "no text": b"\xff".decode("latin1"),
     }
     if kind in texts:
@@ -117,6 +122,10 @@ def test_no_link_is_followed_when_results_are_written(folder: Path, secret: Path
     assert place.stat().st_mode & 0o777 == 0o666 & ~_umask()
     for path in (folder / PAGE, folder / WHOLE):
         refuse_foreign(path, is_ours)
+        path.unlink()
+        path.mkdir()
+    with pytest.raises(UsageError, match="can't be written: Is a directory"):
+        Adjudication([], Precision.FP32, "refinery").write(folder)
 
 
 def _umask() -> int:
@@ -141,11 +150,14 @@ def test_a_folder_that_cannot_be_listed(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ODD)
-def test_claims_are_a_plain_file(kind: str, folder: Path, secret: Path) -> None:
+def test_claims_and_kept_verdicts_are_plain_files(kind: str, folder: Path, secret: Path) -> None:
     make, says = ODD[kind]
     make(folder / "claims.csv", secret)
     with pytest.raises(UsageError, match=says):
         read_claims(folder / "claims.csv")
+    with pytest.raises(UsageError, match="can't be used"):
+        Journal(folder / "claims.csv", cast(Evaluates, None))
+    assert secret.read_text() == SECRET
 
 
 def test_a_user_may_name_a_link_and_no_pipe(folder: Path, secret: Path) -> None:
@@ -157,6 +169,33 @@ def test_a_user_may_name_a_link_and_no_pipe(folder: Path, secret: Path) -> None:
     os.mkfifo(folder / "pipe.py")
     with pytest.raises(UsageError, match="no plain file"):
         read_source(folder / "pipe.py")
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a link to itself", "nested", "twice"])
+def test_an_odd_task_costs_its_own_kernels_alone(
+    kind: str, folder: Path, secret: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = {
+        "twice": {"2_a.py": TASK, "2_b.py": TASK},
+        "nested": {"2_\x1b.py": TASK + f"x = {'-' * 10**6}1"},
+    }
+    suite = write(folder.parent / "suite/level1", {"1_a.py": TASK, **odd.get(kind, {})})
+    if kind in ODD:
+        ODD[kind][0](suite / "2_\x1b.py", secret)
+    (folder / kernel(1, 2, 0)).write_text(RIGHT)
+    assert [found.name for found in kernels_in(folder, suite.parent)] == [NAME]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"{kernel(1, 2, 0)} is passed over: ")
+    assert "\x1b" not in line
+
+
+def test_a_file_that_grows_is_read_within_its_bound(
+    secret: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = secret.stat()
+    monkeypatch.setattr(os, "fstat", lambda _: before)
+    secret.write_text("x" * (MOST_BYTES + 9))
+    assert len(read_source(secret)) == MOST_BYTES
 
 
 @pytest.mark.parametrize("codec", ["punycode", "idna", "nonsense"])

@@ -146,12 +146,8 @@ def test_a_folder_where_no_file_fits(tmp_path: Path, suite: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_results_of_another_program_are_left_alone(tmp_path: Path, suite: Path) -> None:
-    theirs = '{"1": [{"sample_id": 0, "compiled": true, "metadata": {"hardware": "L40S"}}]}'
-    files = {kernel(1, 2, 0): RIGHT, "eval_results.json": theirs}
-    folder = write(tmp_path / "kernels", files)
-    refused(judged(folder, suite), "choose another place for the results")
-    assert (folder / "eval_results.json").read_text() == theirs
+def test_where_results_go(tmp_path: Path, suite: Path) -> None:
+    folder = write(tmp_path / "kernels", {kernel(1, 2, 0): RIGHT})
     refused(judged(folder, suite, "--results", tmp_path / "no" / "a.json"), "can't be written")
     refused(
         judged(folder / kernel(1, 2, 0), suite, "--problem", "1/2", "--results", tmp_path / "a"),

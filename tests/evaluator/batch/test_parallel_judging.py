@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from evaluator.batch.parallel_judging import MOST_FAILURES, Outcome, judged
-from evaluator.errors import DeviceError, UnusableReferenceError
+from evaluator.check import _source
+from evaluator.errors import DeviceError, InfrastructureError, UnusableReferenceError
 from evaluator.evaluation import (
     Correctness,
     Evaluation,
@@ -59,7 +60,7 @@ def judge() -> Judge:
 
 
 def request(path: Path, problem: Problem) -> EvaluationRequest:
-    return evaluation_request(path.read_text(), problem.source, problem_id=problem.id)
+    return evaluation_request(_source(path, follows=False), problem.source, problem_id=problem.id)
 
 
 def told(
@@ -110,6 +111,14 @@ def test_a_failure_of_ours_is_the_outcome_of_its_kernel(tmp_path: Path, judge: J
     outcomes = [outcome for outcome, _ in told(tmp_path, judge, "a", "broken", "b", "broken", "a")]
     assert [isinstance(outcome, DeviceError) for outcome in outcomes] == [0, 1, 0, 1, 0]
     assert judge.seen == {"a": 1, "broken": 2, "b": 1}  # a failure is not taken over
+
+
+def test_a_kernel_that_has_gone_is_told_of_in_its_turn(tmp_path: Path, judge: Judge) -> None:
+    found = told(tmp_path, judge, "a", "b", "c")
+    (tmp_path / "0.py").unlink()
+    gone, *_ = [outcome for outcome, _ in found]
+    assert isinstance(gone, InfrastructureError) and "No such file" in str(gone)
+    assert judge.seen == {"b": 1, "c": 1}
 
 
 def test_what_keeps_failing_alike_is_given_up(tmp_path: Path, judge: Judge) -> None:
