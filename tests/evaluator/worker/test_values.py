@@ -20,5 +20,5 @@ def test_judge_and_worker_flatten_alike_whatever_the_order_of_a_dicts_keys():
 @pytest.mark.parametrize("base", [torch.Tensor, torch.nn.Parameter])
 def test_a_result_that_may_compute_when_it_is_looked_at_is_refused(base):
     lazy = torch.zeros(3).as_subclass(type("Lazy", (base,), {}))
-    with pytest.raises(values.TensorSubclassError, match="return a plain tensor"):
+    with pytest.raises(values.TensorSubclassError, match="Lazy"):
         values.flatten([torch.zeros(3), lazy])
