@@ -190,7 +190,7 @@ def _shares(facts: Facts) -> tuple[KernelShare, ...]:
             )
             for kernel in facts.activities
         )
-    whole = max(facts.cpu.profiled_us, sum(o.time_us for o in facts.cpu.operators), 1e-9)
+    whole = max(facts.profiled_us, 1e-9)
     return tuple(
         KernelShare(
             name=operator.name,

@@ -124,7 +124,8 @@ class CpuTrace(Record):
     busiest_thread_us: float
     """Processor time of the thread that worked most, which tells how evenly work was spread."""
     profiled_us: float
-    """Wall time of the call that `operators` were collected in."""
+    """Wall time of the call that `operators` were collected in: of several, the one that is nearest
+    to `wall_us`."""
     threads: int
     page_faults: float = 0.0
     """A call, on average: each maps a page of fresh memory."""

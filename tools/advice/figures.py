@@ -14,7 +14,7 @@ from tools.advice.thresholds import LIMITS
 from tools.profiling.cpu_facts import (
     bandwidth_share,
     busy_threads,
-    cpu_shares,
+    cpu_times,
     estimated_traffic,
 )
 from tools.profiling.profile_facts import Facts
@@ -61,7 +61,8 @@ def _gpu(facts: Facts) -> Iterator[tuple[str, float]]:
     yield "hot_is_own", float(hot.name in facts.own)
     if busy_us <= 0:
         return  # this chip gives no times
-    whole_us = max(facts.latency_us or 0.0, trace.span_us or 0.0)
+    span_us = 0.0 if facts.excess_us else trace.span_us or 0.0
+    whole_us = max(facts.latency_us or 0.0, span_us)
     yield "launches", float(trace.launches)
     yield "busy_us", busy_us
     yield "kernel_us", busy_us / trace.launches
@@ -102,7 +103,9 @@ def _gpu(facts: Facts) -> Iterator[tuple[str, float]]:
 
 def _cpu(facts: Facts) -> Iterator[tuple[str, float]]:
     trace = facts.cpu
-    library, own, _ = cpu_shares(trace)
+    # What the profiled call took longer counts as neither: no advice rests on it.
+    whole = max(facts.profiled_us - facts.excess_us, 1e-9)
+    library, own = (max(0.0, us - facts.excess_us) / whole for us in cpu_times(trace))
     yield "library_share", library
     yield "own_share", own
     yield "wall_us", trace.wall_us

@@ -6,12 +6,10 @@ from evaluator.collect.collected import CpuTrace
 from tools.profiling.profile_facts import Facts
 
 
-def cpu_shares(trace: CpuTrace) -> tuple[float, float, float]:
-    """Shares of a call in PyTorch's operators, in own functions, and in neither."""
-    whole = max(trace.profiled_us, sum(operator.time_us for operator in trace.operators), 1e-9)
-    own = sum(operator.time_us for operator in trace.operators if operator.own) / whole
-    library = sum(operator.time_us for operator in trace.operators if not operator.own) / whole
-    return library, own, max(0.0, 1.0 - own - library)
+def cpu_times(trace: CpuTrace) -> tuple[float, float]:
+    """Microseconds of the profiled call in PyTorch's operators, and in own functions."""
+    own = sum(operator.time_us for operator in trace.operators if operator.own)
+    return sum(operator.time_us for operator in trace.operators) - own, own
 
 
 def busy_threads(trace: CpuTrace) -> float:

@@ -10,6 +10,8 @@ SECTOR_BYTES = 32.0
 """What L2 and DRAM move at a time."""
 AT_THE_BOUND = 0.85
 """Share of the speed of light above which little is left to gain."""
+_DIFFERS = 0.25
+"""Of the timed call's time, from which a profiled call that takes another time is reported."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,28 @@ class Facts:
         if not self.latency_us or self.bound_us is None:
             return None
         return self.bound_us / self.latency_us
+
+    @property
+    def profiled_us(self) -> float:
+        """A call's time under the profiler; on a GPU, where kernels may run apart, at least their
+        sum."""
+        if self.collected.gpu is not None:
+            return max(self.gpu.busy_us, self.gpu.span_us or 0.0)
+        return max(self.cpu.profiled_us, sum(o.time_us for o in self.cpu.operators))
+
+    @property
+    def excess_us(self) -> float:
+        """By how much the profiled call took longer than the timed one; 0 for up to a quarter."""
+        timed_us = self.latency_us or self.profiled_us
+        excess = self.profiled_us - timed_us
+        return excess if excess > _DIFFERS * timed_us else 0.0
+
+    @property
+    def is_shorter(self) -> bool:
+        """The call was timed at more than a quarter above what the profiler saw on a CPU. On a GPU
+        that is what launches and gaps take."""
+        on_cpu = self.collected.gpu is None
+        return on_cpu and self.profiled_us < (1.0 - _DIFFERS) * (self.latency_us or 0.0)
 
     @property
     def gpu(self) -> KernelTrace:

@@ -6,7 +6,7 @@ from evaluator.collect.collected import DeviceTimeline
 from tools.profiling.cpu_facts import (
     bandwidth_share,
     busy_threads,
-    cpu_shares,
+    cpu_times,
     estimated_traffic,
 )
 from tools.profiling.hot_kernel import busiest_pipe, occupancy_limiter, stall_lines, stall_shares
@@ -66,6 +66,7 @@ def summary(
         f"- bottleneck: {bottleneck}",
         f"- {headline}",
         *_distance(facts),
+        *_difference(facts),
         *(_gpu_figures(facts) if on_gpu else _cpu_figures(facts)),
         *(f"- {line}" for line in stall_lines(facts, source)),
     ]
@@ -88,6 +89,15 @@ def _distance(facts: Facts) -> list[str]:
         f"- time: {_us(facts.latency_us)} a call, the bound is {_us(facts.bound_us)}:"
         f" {percent(fraction)} of the speed of light,"
         f" at most {max(1.0, 1 / fraction):.2f}x left to gain"
+    ]
+
+
+def _difference(facts: Facts) -> list[str]:
+    if facts.latency_us is None or not (facts.excess_us or facts.is_shorter):
+        return []
+    return [
+        f"- the profiled call took {_us(facts.profiled_us)}, the timed one"
+        f" {_us(facts.latency_us)}: shares are of the profiled call"
     ]
 
 
@@ -214,11 +224,12 @@ def _access_figures(facts: Facts) -> list[str]:
 
 def _cpu_figures(facts: Facts) -> list[str]:
     trace, work = facts.cpu, facts.work
-    library, own, glue = cpu_shares(trace)
+    whole = max(facts.profiled_us, 1e-9)
+    library, own = (time_us / whole for time_us in cpu_times(trace))
     lines = [
         f"- threads at work: {busy_threads(trace):.1f} of {trace.threads}",
         f"- share of the call: own functions {percent(own)}, PyTorch's operators"
-        f" {percent(library)}, Python and dispatch {percent(glue)}",
+        f" {percent(library)}, Python and dispatch {percent(max(0.0, 1.0 - own - library))}",
     ]
     implied = bandwidth_share(facts)
     if work is not None and implied is not None:

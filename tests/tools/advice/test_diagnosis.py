@@ -75,6 +75,7 @@ def cpu(
     bound_us: float = 320.0,
     transcendental: float = 8e6,
     system_share: float = 0.0,
+    profiled_us: float | None = None,
 ) -> Facts:
     trace = CpuTrace(
         operators=(
@@ -86,7 +87,7 @@ def cpu(
         wall_us=wall_us,
         cpu_us=cpu_us,
         busiest_thread_us=busiest_us,
-        profiled_us=wall_us,
+        profiled_us=wall_us if profiled_us is None else profiled_us,
         threads=8,
         page_faults=1000.0,
         system_share=system_share,
@@ -103,6 +104,7 @@ def cpu(
     return Facts(Collected(cpu=trace, work=work), frozenset(), wall_us, bound_us)
 
 
+SCALAR = LoopFacts(packed=0, scalar=9, widest_bits=0, calls=("expf",))
 GPU_CASES: dict[Bottleneck, Callable[[], Facts]] = {
     Bottleneck.MEMORY_BANDWIDTH: lambda: gpu(kernel(dram_pct=91.0)),
     Bottleneck.CACHE_BANDWIDTH: lambda: gpu(kernel(l2_pct=93.0)),
@@ -122,9 +124,7 @@ GPU_CASES: dict[Bottleneck, Callable[[], Facts]] = {
 }  # fmt: skip
 CPU_CASES: dict[Bottleneck, Callable[[], Facts]] = {
     Bottleneck.SINGLE_THREAD: lambda: cpu(cpu_us=1000.0),
-    Bottleneck.NOT_VECTORISED: lambda: cpu(
-        loops=LoopFacts(packed=0, scalar=9, widest_bits=0, calls=("expf",))
-    ),
+    Bottleneck.NOT_VECTORISED: lambda: cpu(loops=SCALAR),
     Bottleneck.MEMORY_BANDWIDTH: lambda: cpu(bytes_per_s=80e9),
     Bottleneck.REDUNDANT_TRAFFIC: lambda: cpu(allocated=96_000_000),
     Bottleneck.LIBRARY: lambda: cpu(own_us=100.0, library_us=800.0),
@@ -165,6 +165,23 @@ def test_no_two_bottlenecks_read_the_same(cases: dict[Bottleneck, Callable[[], F
         assert len(lines) <= MAX_LINES
     for one, other in itertools.combinations(told, 2):
         assert told[one][1] != told[other][1], (one, other)
+
+
+@pytest.mark.parametrize(
+    ("facts", "both"),
+    [
+        (cpu(loops=SCALAR, profiled_us=1200.0), ""),
+        (cpu(loops=SCALAR, profiled_us=2400.0), "took 2400.0 us, the timed one 1000.0 us"),
+        (cpu(loops=SCALAR, own_us=600.0, profiled_us=700.0), "took 700.0 us, the timed one 1000.0"),
+        (gpu(kernel(time_us=60.0)), ""),
+        (gpu(kernel(time_us=126.0)), "took 126.0 us, the timed one 100.0 us"),
+    ],
+)
+def test_no_advice_rests_on_what_only_the_profiled_call_took(facts: Facts, both: str) -> None:
+    assert both in text(facts) and ("timed one" in text(facts)) == bool(both)
+    if facts.collected.cpu is not None:
+        vectorise = any(advice.rule == "libm_calls" for advice in diagnosed(facts).advice)
+        assert vectorise == (facts.excess_us == 0.0)
 
 
 AGREED = {
