@@ -56,7 +56,7 @@ def collect_cpu(
         busiest.append(max(spent) / 1e3)
     # The first use of the profiler sets it up, which would count as the call's time.
     _profiled(call)
-    profiled = []
+    profiled: list[tuple[float, profile]] = []
     deadline = time.perf_counter() + _MEASURE_S
     while not profiled or (time.perf_counter() < deadline and len(profiled) < _PROFILED_CALLS):
         flush.add_(1)

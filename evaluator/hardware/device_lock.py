@@ -32,9 +32,13 @@ def device_lock(
 ) -> AbstractContextManager[bool]:
     """Hold a device alone; waits until it is free. `device` is `cpu` or `cuda:N`.
 
-    `waits` is told who holds it before a wait for another command begins.
+    `waits` gets who holds it before a wait for another command begins; stderr says it otherwise.
     """
-    return host_lock(_file_name(device), waits=waits)
+
+    def on_stderr(holder: str) -> None:
+        print(f"waiting for {device}, held by {holder}", file=sys.stderr, flush=True)
+
+    return host_lock(_file_name(device), waits=waits or on_stderr)
 
 
 def device_lock_if_free(device: str) -> AbstractContextManager[bool]:

@@ -23,7 +23,7 @@ from evaluator.worker.values import decode
 _SHIFTS = 128
 _SHIFT_BYTES = 512
 _NEAR_ONE_IN = 8
-_FIXED = 4
+_FIXED = 2
 """Of each kind, where an error is near its limit."""
 _KEPT_BYTES = 2**26
 """Inputs that are larger are made anew from their seed when they are needed again."""
