@@ -13,6 +13,7 @@ from statistics import geometric_mean
 from pydantic import computed_field
 
 from evaluator.batch.claim import Claim
+from evaluator.batch.verdict_lines import harmless
 from evaluator.evaluation import BaselineTiming, Evaluation, Status
 from evaluator.record import Record
 from evaluator.settings import BaselineName, Precision
@@ -165,7 +166,7 @@ class Adjudication:
 
     def write(self, folder: Path) -> list[Path]:
         page, whole = folder / PAGE, folder / WHOLE
-        write_plain(page, "\n".join(self._page()) + "\n")
+        write_plain(page, "\n".join(map(harmless, self._page())) + "\n")
         kernels = [row.as_json() for row in self.rows]
         found = {"protocol": self.protocol, "precision": self.precision, "kernels": kernels}
         write_plain(whole, json.dumps(found, indent=1) + "\n")

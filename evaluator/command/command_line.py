@@ -60,7 +60,6 @@ def print_lines(lines: Iterable[Line], *, stderr: bool = False) -> None:
 
 
 def _refuse(text: str) -> int:
-    line = " ".join(text.split())
     # A name in it may hold what a terminal obeys.
-    print("error:", "".join(filter(str.isprintable, line)), file=sys.stderr)
+    print("error:", "".join(filter(str.isprintable, " ".join(text.split()))), file=sys.stderr)
     return USAGE_ERROR
