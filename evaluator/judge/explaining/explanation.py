@@ -209,7 +209,7 @@ class Explanation:
         for draw in self.earlier:
             # One after the other: both lie in the same memory.
             if (
-                draw.start != self.draw.start
+                (draw.start, draw.at_end) != (self.draw.start, self.draw.at_end)
                 and all(self._is_right_at(draw) for _ in range(_TRIES))
                 and not any(self._is_right_at(self.draw) for _ in range(_TRIES))
             ):

@@ -35,8 +35,9 @@ sleep after about 1 ms, those of Intel's OpenMP after 200 ms."""
 
 @dataclass(frozen=True)
 class Task:
-    """One thread of a worker: its process group and the letter of its state (R, S, D, T, ...)."""
+    """One thread of a worker: process, process group, and letter of its state (R, S, D, T, ...)."""
 
+    process: int
     group: int
     state: str
 
@@ -102,14 +103,14 @@ def tasks(pid: int, init: int | None = None) -> list[Task]:
         with contextlib.suppress(OSError), os.scandir(f"/proc/{process}/task") as listing:
             for thread in listing:
                 with contextlib.suppress(OSError):
-                    found.append(_task(thread.path))
+                    found.append(_task(process, thread.path))
                     waiting += map(int, _read(f"{thread.path}/children").split())
     return found
 
 
-def _task(folder: str) -> Task:
+def _task(process: int, folder: str) -> Task:
     state, _, group, *_ = _read(f"{folder}/stat").rpartition(b")")[2].decode().split()
-    return Task(int(group), state)
+    return Task(process, int(group), state)
 
 
 def _read(name: str) -> bytes:
@@ -137,7 +138,7 @@ def works_early(mine_us: list[float], baseline_us: list[float]) -> bool:
 
 def is_gone(pid: int) -> bool:
     try:
-        return _task(f"/proc/{pid}").state in "ZX"
+        return _task(pid, f"/proc/{pid}").state in "ZX"
     except OSError:
         return True
 

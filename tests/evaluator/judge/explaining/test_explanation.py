@@ -201,7 +201,11 @@ UNSET = task("return torch.tanh(x) + x", x="torch.randn(300, 700)")
 )
 def test_memory_that_is_not_set_is_named(evaluate, body, words):
     source = changed(UNSET, ("return torch.tanh(x) + x", body))
-    mismatch = evaluate(source, reference=UNSET).correctness.mismatch
+    for _ in range(_TRIES):
+        # Now and then an allocator does not give back what was filled.
+        mismatch = evaluate(source, reference=UNSET).correctness.mismatch
+        if mismatch.patterns[0] == "unwritten":
+            break
     assert mismatch.patterns[0] == "unwritten", mismatch.patterns
     assert words in mismatch.details["counterfactual"]
 

@@ -32,7 +32,7 @@ def test_a_machine_that_stood_still_blames_nobody(monkeypatch) -> None:
 
     def late(pid: int, init: int | None) -> list[quiescence.Task]:
         looks.append(time.sleep(0.05))
-        return [quiescence.Task(pid, "R" if len(looks) < 4 else "S")]
+        return [quiescence.Task(pid, pid, "R" if len(looks) < 4 else "S")]
 
     monkeypatch.setattr(quiescence, "tasks", late)
     assert quiescence.comes_to_rest(1, patience_s=0.01)
