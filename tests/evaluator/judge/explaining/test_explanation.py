@@ -194,18 +194,15 @@ UNSET = task("return torch.tanh(x) + x", x="torch.randn(300, 700)")
         ("y = torch.empty_like(x); y[:, ::2] = (torch.tanh(x) + x)[:, ::2]; return y", "written"),
         ("y = torch.empty_like(x); y += torch.tanh(x) + x; return y", "it adds to memory"),
         (
-            "y = torch.empty_like(x).clamp_(-1, 1); y += torch.tanh(x) + x + 0.1; return y",
+            # What is filled comes out as 100, and hardly anything else does.
+            "y = torch.empty_like(x).clamp_(0, 1e4).sqrt_(); y += torch.tanh(x) + x; return y",
             "follow what lay in memory",
         ),
     ],
 )
 def test_memory_that_is_not_set_is_named(evaluate, body, words):
     source = changed(UNSET, ("return torch.tanh(x) + x", body))
-    for _ in range(_TRIES):
-        # Now and then an allocator does not give back what was filled.
-        mismatch = evaluate(source, reference=UNSET).correctness.mismatch
-        if mismatch.patterns[0] == "unwritten":
-            break
+    mismatch = evaluate(source, reference=UNSET).correctness.mismatch
     assert mismatch.patterns[0] == "unwritten", mismatch.patterns
     assert words in mismatch.details["counterfactual"]
 
