@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils._pytree import tree_leaves, tree_map
 
 from agent.class_source import Writing
 from problems.errors import UsageError
@@ -61,24 +62,24 @@ def _in_order(module: nn.Module, named: Mapping[str, Any]) -> list[Any]:
 
 def _compare(source: str, module: nn.Module, examples: Sequence[Any] | None) -> None:
     """Raise `UsageError` unless the file's model gives what the module does."""
-    namespace: dict[str, Any] = {"__name__": "problem"}
     kind = type(module).__name__
+    weights = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    place = next(iter(weights.values()), torch.empty(0)).device
     try:
-        exec(compile(source, f"<problem of {kind}>", "exec"), namespace)
-        model = namespace["Model"]()
-        weights = {**dict(module.named_parameters()), **dict(module.named_buffers())}
-        place = next(iter(weights.values()), torch.empty(0)).device
-        model.to(place)
-        with torch.no_grad():
+        # What the user draws afterwards stays the same.
+        with torch.no_grad(), torch.random.fork_rng([place] if place.type == "cuda" else []):
+            namespace: dict[str, Any] = {"__name__": "problem"}
+            exec(compile(source, f"<problem of {kind}>", "exec"), namespace)
+            model = namespace["Model"]().to(place)
             for name, value in [*model.named_parameters(), *model.named_buffers()]:
                 value.copy_(weights.pop(name))
-        if weights:
-            raise ValueError(f"it has no {next(iter(weights))}")
-        values = namespace["get_inputs"]()
-        for number, example in enumerate(examples or ()):
-            if isinstance(example, torch.Tensor):
-                values[number] = example
-        found = [_called(each, values, place) for each in (model, copy.deepcopy(module))]
+            if weights:
+                raise ValueError(f"it has no {next(iter(weights))}")
+            values = namespace["get_inputs"]()
+            for number, example in enumerate(examples or ()):
+                if isinstance(example, torch.Tensor):
+                    values[number] = example
+            found = [_called(each, values, place) for each in (model, copy.deepcopy(module))]
         for one, other in zip(*found, strict=True):
             close = _CLOSE.get(other.dtype, _CLOSE_ELSE)
             torch.testing.assert_close(one, other, rtol=close, atol=close)
@@ -91,13 +92,13 @@ def _compare(source: str, module: nn.Module, examples: Sequence[Any] | None) -> 
 
 
 def _called(module: nn.Module, values: Sequence[Any], place: torch.device) -> list[torch.Tensor]:
+    """The tensors in what `forward` returns, however nested; raises `ValueError` for none."""
+    own = tree_map(lambda v: v.clone().to(place) if isinstance(v, torch.Tensor) else v, values)
     torch.manual_seed(0)
-    own = [v.clone().to(place) if isinstance(v, torch.Tensor) else v for v in values]
-    with torch.no_grad():
-        result = module(*own)
-    parts = list(result.values()) if isinstance(result, Mapping) else result
-    tensors = [parts] if isinstance(parts, torch.Tensor) else parts
-    return [tensor for tensor in tensors if isinstance(tensor, torch.Tensor)]
+    leaves = tree_leaves(module(*own))
+    if not (tensors := [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]):
+        raise ValueError("it returns no tensor")
+    return tensors
 
 
 def _inputs_source(inputs: Callable[[], Sequence[Any]] | Sequence[Any]) -> str:

@@ -54,7 +54,7 @@ def built_and_sealed(
 
 
 def sealed_copy(path: Path) -> int:
-    """A descriptor of a copy that nobody can change, the caller's to close; raises `OSError`."""
+    """A descriptor of an immutable copy, which the caller closes; raises `OSError`."""
     flags = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
     try:
         copy = os.memfd_create(path.name, flags | _EXECUTABLE)

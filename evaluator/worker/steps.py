@@ -49,7 +49,7 @@ def fill_free_memory(
         torch.empty((2, *shape), dtype=dtype, device=device)
     others = [(torch.Size([2**power]), torch.float32) for power in _FILLED_SIZES]
     behind = _last_filled(others, device)
-    # By themselves: the list of so many others leaves pointers where it lay.
+    # These come last: the long list of the others leaves pointers where it lay.
     return _last_filled(floating, device) or behind
 
 

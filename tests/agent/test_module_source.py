@@ -103,6 +103,27 @@ def test_inputs_keep_shape_dtype_and_range() -> None:
     assert made.shape == (6, 8)
 
 
+class Nested(nn.Module):
+    def forward(self, x: torch.Tensor, pair: tuple[torch.Tensor, float]) -> dict[str, Any]:
+        if type(self).__name__ == "Model":  # the one that is written down is wrong, deep inside
+            x = x + 1.0
+        return {"results": [(pair[0], x)]}
+
+
+class Silent(nn.Module):
+    def forward(self, x: torch.Tensor) -> list[str]:
+        return ["no tensor"]
+
+
+def test_a_users_random_numbers_go_on() -> None:
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    example = torch.ones(4, 8)
+    problem_source(Doubled(), [example])
+    assert torch.equal(torch.rand(3), expected)
+
+
 def hooked() -> nn.Module:
     module = Gated(8)
     module.norm.register_forward_hook(lambda *_: None)
@@ -120,6 +141,8 @@ def hooked() -> nn.Module:
         (Doubled(), module_at_hand.make_inputs_from_outside, "uses UNUSED"),
         (Doubled(), [(2,), (2,)], "Doubled, written down, does not do what it did"),
         (hooked(), [(4, 8)], "LayerNorm has hooks"),
+        (Nested(), [torch.ones(3), (torch.ones(3), 1.0)], "Nested, written down"),
+        (Silent(), [(3,)], "it returns no tensor"),
         (Inner(torch.randn(100)), [(100,)], "Inner.scale holds Tensor"),
         (nn.utils.parametrizations.weight_norm(nn.Linear(4, 4)), [(2, 4)], "written down"),
         (executed("import torch\nclass T(torch.nn.Module):\n  def forward(self, x):\n    return x")
