@@ -17,6 +17,7 @@ from evaluator.mismatch_pattern import Pattern
 from evaluator.reason import Reason
 from evaluator.record import Record
 from evaluator.settings import BaselineName, Settings
+from problems.case import Case, name_of
 from problems.problem import Problem
 from problems.sizes import SizeClass
 
@@ -206,6 +207,21 @@ class Timing(Record):
     """On GPU: the judge's own clock around the same calls."""
 
 
+class CaseTiming(Record):
+    """One of the sizes that a problem is served at; the kernel was right there."""
+
+    sizes: dict[str, str]
+    """By the name of a constant of the problem: its value, as Python text."""
+    weight: float
+    """How often a call has these sizes; that of all cases together is 1."""
+    timing: Timing | None
+    """None where it was verified only, as a search does with the lightest of many cases."""
+
+    @property
+    def name(self) -> str:
+        return name_of(self.sizes)
+
+
 class DeviceMemory(Record):
     """Most bytes held of the memory of the device, by process; None where that is not known.
 
@@ -249,6 +265,9 @@ class Evaluation(Record):
     build: BuildReport | None = None
     correctness: Correctness | None = None
     timing: Timing | None = None
+    """Where the problem lists cases, that of their weighted time (`evaluator.judge.cases`)."""
+    cases: tuple[CaseTiming, ...] = ()
+    """Of a correct kernel, where the problem lists cases: each, the heaviest first."""
     memory: DeviceMemory = DeviceMemory()
     provenance: Provenance | None = None
     """Whose code the time was spent in; None where not asked for, or where a note says why."""
@@ -283,6 +302,8 @@ class Evaluation(Record):
     def _payload_fits_status(self) -> Self:
         if self.timing is not None and self.status is not Status.CORRECT:
             raise ValueError(f"a {self.status} candidate has no timing")
+        if self.cases and self.status is not Status.CORRECT:
+            raise ValueError(f"a {self.status} candidate has no cases")
         if (self.reason == "") != (self.status is Status.CORRECT):
             raise ValueError("a reason is given exactly when the status is not correct")
         if self.status is Status.CORRECT:
@@ -309,6 +330,10 @@ class ProblemRequest(Record):
     """Source of the problem with its sizes substituted (`Problem.reference`)."""
     hidden_references: tuple[str, ...] = ()
     """The same at other sizes, at which the candidate must be right, but isn't timed."""
+    cases: tuple[Case, ...] = ()
+    """What the problem is served at, the heaviest first; `reference` is that of the first one."""
+    is_timed: bool = True
+    """False for a case that is verified only."""
     settings: Settings
 
     @classmethod
@@ -319,6 +344,7 @@ class ProblemRequest(Record):
             "problem_id": problem.id,
             "reference": problem.reference(size_class),
             "hidden_references": problem.hidden_references(size_class),
+            "cases": problem.cases(size_class),
             "settings": settings,
         }
         return cls.model_validate(asked | fields)

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from problems.case import cases_of
 from problems.category import derive_category
 from problems.errors import UnknownProblemError, UsageError
 from problems.problem import Problem
-from problems.sizes import metadata, parse
+from problems.sizes import SizeClass, metadata, parse
 from problems.source_file import read_source
 
 OUR_SUITE = "refinery"
@@ -183,6 +184,7 @@ def _read(entry: _Entry) -> Problem:
             f"{entry.path} defines no {' and no '.join(missing)}; a problem needs"
             " `class Model(nn.Module)`, `get_inputs()` and `get_init_inputs()`"
         )
+    cases_of(source, SizeClass.GPU)  # where one is wrong, its author learns it here
     declared = metadata(tree).category
     return Problem(
         id=entry.id if entry.level else _safe(entry.stem),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from problems.case import Case, cases_of
 from problems.sizes import SizeClass, count_hidden_sizes, with_sizes
 
 
@@ -15,8 +16,9 @@ class Problem(BaseModel):
     A file defines `Model(nn.Module)`, `get_inputs()` and `get_init_inputs()`. Ours may also say
     `CATEGORY = "..."` and `CPU_SIZES = {"N": 1024, ...}`: the sizes that replace the module-level
     constants of the same names on a CPU; and `HIDDEN_SIZES = [{"N": 37, ...}, ...]`: sizes at
-    which a kernel must be right as well, and which its author doesn't see. A plain KernelBench file
-    says nothing of this.
+    which a kernel must be right as well, and which its author doesn't see; and `CASES = [{"N": 64,
+    "weight": 0.9}, ...]`: the sizes that are served, each of which is verified and timed. A plain
+    KernelBench file says nothing of this.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -41,10 +43,20 @@ class Problem(BaseModel):
     def reference(self, size_class: SizeClass) -> str:
         """The module as the model and the judge see it.
 
-        Sizes are substituted and our metadata (`CATEGORY`, `CPU_SIZES`, `HIDDEN_SIZES`) is removed;
-        a plain KernelBench file comes back unchanged.
+        Sizes are substituted, with cases those of the heaviest, and our metadata (`CATEGORY`,
+        `CPU_SIZES`, `HIDDEN_SIZES`, `CASES`) is removed; a plain KernelBench file comes back
+        unchanged.
         """
-        return with_sizes(self.source, size_class)
+        cases = self.case_references(size_class)
+        return cases[0] if cases else with_sizes(self.source, size_class)
+
+    def cases(self, size_class: SizeClass) -> tuple[Case, ...]:
+        """The heaviest first; none in a plain KernelBench file."""
+        return cases_of(self.source, size_class)
+
+    def case_references(self, size_class: SizeClass) -> tuple[str, ...]:
+        """In the order of `cases`, which is that of `Evaluation.cases`."""
+        return tuple(case.reference for case in self.cases(size_class))
 
     @property
     def has_hidden_sizes(self) -> bool:

@@ -7,6 +7,7 @@ everything that a model will read stay as their author wrote them.
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator
 from enum import StrEnum
 from functools import lru_cache
@@ -17,6 +18,8 @@ from problems.errors import UsageError
 Span = tuple[int, int]
 """First byte and the byte after the last, in the UTF-8 source."""
 
+WEIGHT = "weight"
+"""The key of an entry of `CASES` that names no constant."""
 _KEPT = 256
 """Problems whose texts are kept: each turn asks for those of its problem several times."""
 
@@ -37,17 +40,21 @@ class Metadata(NamedTuple):
     category: ast.Assign | None = None
     cpu_sizes: ast.Assign | None = None
     hidden_sizes: ast.Assign | None = None
+    cases: ast.Assign | None = None
 
 
 @lru_cache(maxsize=_KEPT)
-def with_sizes(source: str, size_class: SizeClass, hidden: int | None = None) -> str:
+def with_sizes(
+    source: str, size_class: SizeClass, hidden: int | None = None, case: int | None = None
+) -> str:
     """The problem's source with one set of sizes in force and our metadata removed.
 
     `SizeClass.CPU` puts the values of the dict literal `CPU_SIZES` in place of those that the
     module-level constants of the same names have; `SizeClass.GPU` leaves the constants alone.
-    `hidden` then puts in those of that entry of the list `HIDDEN_SIZES`. The statements
-    `CATEGORY = "..."`, `CPU_SIZES = {...}` and `HIDDEN_SIZES = [{...}, ...]` disappear in any case,
-    unless the file reads these names itself. A source without them comes back unchanged.
+    `hidden` then puts in those of that entry of the list `HIDDEN_SIZES`, and `case` those of that
+    entry of `CASES`. The statements `CATEGORY = "..."`, `CPU_SIZES = {...}`, `HIDDEN_SIZES =
+    [{...}, ...]` and `CASES = [{...}, ...]` disappear in any case, unless the file reads these
+    names itself. A source without them comes back unchanged.
 
     Raises `UsageError` for a size that no module-level assignment defines.
     """
@@ -59,7 +66,7 @@ def with_sizes(source: str, size_class: SizeClass, hidden: int | None = None) ->
     text = source.encode()
     starts = _line_starts(text)
     edits = [(span, "") for span in _removed_lines(tree, statements, text, starts)]
-    for name, value in _sizes_in_force(ours, size_class, hidden).items():
+    for name, value in _sizes_in_force(ours, size_class, hidden, case).items():
         for node in _values(tree, name):
             edits.append((_span(node, starts), ast.unparse(value)))
     for (start, end), replacement in sorted(edits, reverse=True):
@@ -83,7 +90,36 @@ def parse(source: str, name: str = "the problem") -> ast.Module:
 @lru_cache(maxsize=_KEPT)
 def count_hidden_sizes(source: str) -> int:
     statement = metadata(parse(source)).hidden_sizes
-    return len(_hidden_tables(statement)) if statement is not None else 0
+    return len(_tables(statement)) if statement is not None else 0
+
+
+@lru_cache(maxsize=_KEPT)
+def declared_cases(source: str) -> tuple[tuple[dict[str, str], float], ...]:
+    """The sizes of each entry of `CASES`, as Python text, and its weight. Raises `UsageError`."""
+    statement = metadata(parse(source)).cases
+    if statement is None:
+        return ()
+    if not isinstance(statement.value, ast.List) or not statement.value.elts:
+        raise UsageError(
+            f'line {statement.lineno}: CASES is no list of sizes; write CASES = [{{"NAME": value}}]'
+        )
+    return tuple(_declared_case(table) for table in statement.value.elts)
+
+
+def _declared_case(table: ast.expr) -> tuple[dict[str, str], float]:
+    sizes = _sizes(table)
+    weight = sizes.pop(WEIGHT, ast.Constant(1))
+    value = weight.value if isinstance(weight, ast.Constant) else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise UsageError(
+            f"line {table.lineno}: a case has the weight {ast.unparse(weight)};"
+            " give a positive number"
+        )
+    if not sizes:
+        raise UsageError(
+            f'line {table.lineno}: a case without sizes; write {{"NAME": value, "weight": 1}}'
+        )
+    return {name: ast.unparse(size) for name, size in sizes.items()}, float(value)
 
 
 def metadata(tree: ast.Module) -> Metadata:
@@ -110,9 +146,11 @@ def metadata(tree: ast.Module) -> Metadata:
             ("CATEGORY", is_text),
             ("CPU_SIZES", is_table),
             ("HIDDEN_SIZES", is_list),
+            # What else is in it is a mistake, since no case would count.
+            ("CASES", True),
         ):
             found[name] = statement
-    return Metadata(found.get("CATEGORY"), found.get("CPU_SIZES"), found.get("HIDDEN_SIZES"))
+    return Metadata(*map(found.get, ("CATEGORY", "CPU_SIZES", "HIDDEN_SIZES", "CASES")))
 
 
 def _assignments(tree: ast.Module) -> Iterator[tuple[str, ast.Assign | ast.AnnAssign]]:
@@ -129,17 +167,20 @@ def _assignments(tree: ast.Module) -> Iterator[tuple[str, ast.Assign | ast.AnnAs
 
 
 def _sizes_in_force(
-    ours: Metadata, size_class: SizeClass, hidden: int | None
+    ours: Metadata, size_class: SizeClass, hidden: int | None, case: int | None
 ) -> dict[str, ast.expr]:
     sizes: dict[str, ast.expr] = {}
     if ours.cpu_sizes is not None and size_class is SizeClass.CPU:
         sizes |= _sizes(ours.cpu_sizes.value)
     if ours.hidden_sizes is not None and hidden is not None:
-        sizes |= _sizes(_hidden_tables(ours.hidden_sizes)[hidden])
+        sizes |= _sizes(_tables(ours.hidden_sizes)[hidden])
+    if ours.cases is not None and case is not None:
+        sizes |= _sizes(_tables(ours.cases)[case])
+        sizes.pop(WEIGHT, None)
     return sizes
 
 
-def _hidden_tables(statement: ast.Assign) -> list[ast.expr]:
+def _tables(statement: ast.Assign) -> list[ast.expr]:
     assert isinstance(statement.value, ast.List)
     return statement.value.elts
 

@@ -1,8 +1,12 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from problems.case import cases_of
 from problems.errors import UsageError
+from problems.loader import load_problem
 from problems.sizes import SizeClass, count_hidden_sizes, with_sizes
 
 SOURCE = '''"""Häuser: a docstring that is not ASCII."""
@@ -140,3 +144,47 @@ def test_hidden_sizes_name_constants() -> None:
         with_sizes(HIDDEN.replace('{"cols": 3}', '{"depth": 3}'), SizeClass.CPU, hidden=0)
     with pytest.raises(UsageError, match="no string"):
         with_sizes(HIDDEN.replace('{"cols": 3}', "3"), SizeClass.CPU, hidden=0)
+
+
+CASES = SOURCE.replace(
+    "\n\nrows = 4096",
+    '\nCASES = [{"rows": 1, "weight": 1}, {"rows": 2**3, "cols": 3, "weight": 3}]\n\nrows = 4096',
+    1,
+)
+
+
+def test_cases_are_sizes_with_weights_and_the_heaviest_comes_first() -> None:
+    heavy, light = cases_of(CASES, SizeClass.CPU)
+    assert (heavy.name, heavy.weight) == ("rows=2 ** 3, cols=3", 0.75)
+    assert (light.name, light.weight) == ("rows=1", 0.25)
+    text = with_sizes(SOURCE, SizeClass.CPU)
+    assert light.reference == text.replace("rows = 8", "rows = 1")
+    assert heavy.reference == text.replace("rows = 8", "rows = 2 ** 3").replace(
+        "cols: int = (\n    16", "cols: int = (\n    3"
+    )
+    assert cases_of(SOURCE, SizeClass.CPU) == ()
+    assert cases_of(CASES + "print(CASES)\n", SizeClass.CPU) == ()
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("3", "CASES is no list of sizes"),
+        ("[]", "CASES is no list of sizes"),
+        ("[{'rows': n} for n in (1, 2)]", "CASES is no list of sizes"),
+        ("[4]", "sizes have a key that is no string"),
+        ("[{'depth': 4}]", "the sizes name 'depth'"),
+        ("[{'weight': 2}]", "a case without sizes"),
+        ("[{'rows': 1, 'weight': 0}]", "a case has the weight 0; give"),
+        ("[{'rows': 1, 'weight': -1}]", "a case has the weight -1; give"),
+        ("[{'rows': 1, 'weight': float('nan')}]", "the weight float('nan'); give"),
+        ("[{'rows': 1, 'weight': 1e999}]", "a case has the weight 1e309; give"),
+        ("[{'rows': 1, 'weight': True}]", "a case has the weight True; give"),
+    ],
+)
+def test_wrong_cases_are_told_in_one_line(tmp_path, written, words) -> None:
+    file = tmp_path / "task.py"
+    file.write_text(f"class Model: pass\ndef get_init_inputs(): pass\nCASES = {written}\n{SOURCE}")
+    with pytest.raises(UsageError, match=re.escape(words)) as error:
+        load_problem(str(file))
+    assert "\n" not in str(error.value)

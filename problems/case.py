@@ -1,0 +1,45 @@
+"""A case that a problem is served at: its sizes, and how much its time counts."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from problems.sizes import SizeClass, declared_cases, with_sizes
+
+
+class Case(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    sizes: dict[str, str]
+    """By the name of a module-level constant: its value, as Python text."""
+    weight: float
+    """How often a call has these sizes; that of all cases together is 1."""
+    reference: str
+    """The problem's source with these sizes substituted."""
+
+    @property
+    def name(self) -> str:
+        return name_of(self.sizes)
+
+
+def name_of(sizes: dict[str, str]) -> str:
+    """`batch=512, width=64`."""
+    return ", ".join(f"{name}={value}" for name, value in sizes.items())
+
+
+def cases_of(source: str, size_class: SizeClass) -> tuple[Case, ...]:
+    """What `CASES` lists, the heaviest first; none where a file has no such list.
+
+    Raises `UsageError` for a list that names no sizes, unknown ones, or an impossible weight.
+    """
+    declared = declared_cases(source)
+    whole = sum(weight for _, weight in declared)
+    cases = [
+        Case(
+            sizes=sizes,
+            weight=weight / whole,
+            reference=with_sizes(source, size_class, case=number),
+        )
+        for number, (sizes, weight) in enumerate(declared)
+    ]
+    return tuple(sorted(cases, key=lambda case: -case.weight))
