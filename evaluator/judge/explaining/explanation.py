@@ -37,6 +37,8 @@ _HUGE = 1e9
 """No race makes numbers so large, relative to what they should be."""
 _NUDGE = 2.0**-7
 """Far more than the spacing of fp16 or TF32, and that of bf16."""
+_ROUNDING = 0.25
+"""Share of another error from which on it is rounding: rounded weights keep theirs, about half."""
 _TRIES = 2
 """Calls at each address, all with the same result: one may be right by luck."""
 
@@ -91,7 +93,7 @@ class Explanation:
                 return mismatch
             words = f"with inputs {_NUDGE:.1%} off at most, {share:.0%} of its error is another"
             others = [p for p in mismatch.patterns if p is not Pattern.PRECISION]
-            is_rounding = share >= _MOST_OF_THE_WRONG
+            is_rounding = share >= _ROUNDING
             code = Pattern.PRECISION if is_rounding else (*others, Pattern.SCATTERED)[0]
             return add_counterfactual(mismatch, code, words)
         scale = self._tried(self._scale, mismatch.output)

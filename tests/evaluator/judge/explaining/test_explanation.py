@@ -271,14 +271,26 @@ def test_a_kernel_that_is_slow_when_called_again_is_not_asked_for_long(evaluate,
 
 
 @pytest.mark.parametrize(
-    ("change", "codes", "words"),
+    ("reference", "change", "codes", "words"),
     [
         (
+            PRODUCT,
             ("x @ w", "(sum((x[:, k::8] @ w[k::8]).bfloat16() for k in range(8)).float())"),
             ("precision",),
             "of its error is another",
         ),
         (
+            POOLED.replace(".view(x.shape[0], 16, 16).mean(dim=2)", ""),
+            (
+                "self.linear(x)",
+                "F.linear((x * 6000).round() / 6000, "
+                "(self.linear.weight * 2**18).round() / 2**18, self.linear.bias)",
+            ),
+            ("precision",),
+            "of its error is another",
+        ),
+        (
+            PRODUCT,
             (
                 "(torch.sigmoid(x @ w) * y).view(16, 8, 4096).mean(2)",
                 "torch.sigmoid(x @ w).view(16, 8, 4096).mean(2) * y.view(16, 8, 4096).mean(2)",
@@ -287,10 +299,10 @@ def test_a_kernel_that_is_slow_when_called_again_is_not_asked_for_long(evaluate,
             "",
         ),
     ],
-    ids=["partial sums in bf16", "a product of means"],
+    ids=["partial sums in bf16", "integers of few bits", "a product of means"],
 )
-def test_what_is_nearly_right_is_rounding_or_not(evaluate, change, codes, words):
-    mismatch = evaluate(changed(PRODUCT, change), reference=PRODUCT).correctness.mismatch
+def test_what_is_nearly_right_is_rounding_or_not(evaluate, reference, change, codes, words):
+    mismatch = evaluate(changed(reference, change), reference=reference).correctness.mismatch
     assert mismatch.patterns[0] in codes and "precision" not in mismatch.patterns[1:], mismatch
     assert words in mismatch.details.get("counterfactual", "")
 
