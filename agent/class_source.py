@@ -112,6 +112,9 @@ class Writing:
                 continue
             if value != parameter.default and not isinstance(value, torch.Tensor):
                 given.append(f"{name}={self.value(value, f'{kind.__name__}.{name}')}")
+        dtype = next((each.dtype for each in module.parameters()), torch.float32)
+        if dtype is not torch.float32 and "dtype" in inspect.signature(_made(kind)).parameters:
+            given.append(f"dtype={dtype}")
         return ", ".join(given)
 
     def _class(self, name: str, module: nn.Module) -> str:
@@ -122,8 +125,8 @@ class Writing:
             body.add(kind, "forward", "forward")
         made = self._arguments(base, module) if base is not nn.Module else ""
         lines = [f"super().__init__({made})", *body.assignments(made)]
-        if not module.training and name == "Model":
-            lines.append("self.eval()")
+        if name == "Model":
+            lines += _modes(module)
         head = f"class {name}(nn.{base.__name__}):\n"
         constructor = "def __init__(self):\n" + textwrap.indent("\n".join(lines), "    ")
         return head + textwrap.indent("\n\n".join([constructor, *body.methods.values()]), "    ")
@@ -419,6 +422,18 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _codes(constant)
 
 
+def _modes(module: nn.Module) -> Iterator[str]:
+    """Statements that put a new instance, and all in it, into the mode of this one."""
+    modes = {"": True}
+    for name, each in module.named_modules():
+        mode = modes[name.rpartition(".")[0]]
+        if each.training != mode:
+            mode = each.training
+            of = f".get_submodule({name!r})" if name else ""
+            yield f"self{of}.{'train' if mode else 'eval'}()"
+        modes[name] = mode
+
+
 def _base(module: nn.Module) -> type[nn.Module]:
     """The first of its classes that is torch.nn's own and can be made from attributes."""
     for kind in type(module).__mro__:
@@ -441,11 +456,16 @@ def _parameters(kind: type) -> dict[str, inspect.Parameter]:
         return {}
     if issubclass(kind, nn.Sequential | nn.ModuleList | nn.ModuleDict):
         return {}
-    made = nn.RNNBase if issubclass(kind, nn.RNNBase) and kind is not nn.RNNBase else kind
+    made = _made(kind)
     found = dict(inspect.signature(made).parameters)
     for name in ("device", "dtype", *["mode"] * (made is not kind)):
         found.pop(name, None)
     return {n: p for n, p in found.items() if p.kind is not p.VAR_KEYWORD}
+
+
+def _made(kind: type) -> type:
+    """The class whose constructor says what this one takes."""
+    return nn.RNNBase if issubclass(kind, nn.RNNBase) and kind is not nn.RNNBase else kind
 
 
 def _owner(kind: type, name: str) -> type:

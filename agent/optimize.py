@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from agent.record.result import ProblemResult
 from agent.record.turn import TurnRecord
-
-PROBLEMS = Path("runs") / "problems"
-"""Where problem files made from modules are kept, by class and hash."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +31,7 @@ def optimize(
     problem: Path | str | object,
     inputs: Any = None,
     *,
+    module: str | None = None,
     redo: bool = False,
     display: str = "none",
     **options: Any,
@@ -42,8 +39,8 @@ def optimize(
     """Find a fast kernel for one problem; goes on where an equal call was interrupted.
 
     `problem` is an id (`level1_7_rms_norm`), the path of a file in KernelBench's format, or an
-    instance of an `nn.Module` class. An instance needs `inputs` (`agent.module_source` says which);
-    its weights are not taken over, since a kernel must be right for any.
+    instance of an `nn.Module` class. An instance is run with `inputs`; `module` names the submodule
+    that is to be faster (`agent/written_problem.py` says more).
 
     `options` are those of `kernel-refinery run` with underscores (`model`, `budget`, `device`,
     `feedback`, `model_args={...}`, `start_from`, ...). Raises `UsageError` for a mistake in them,
@@ -55,12 +52,17 @@ def optimize(
     from agent.record.run_files import RunFiles
     from agent.resolution import resolve
     from agent.view.display import view_mode
+    from agent.written_problem import from_module, resolve_written
     from evaluator.errors import InfrastructureError
+    from problems.errors import UsageError
 
-    reference = str(problem) if isinstance(problem, str | Path) else None
-    if reference is None:
-        reference = str(_written(problem, inputs))
-    resolution = resolve(check_options({**options, "problems": [reference]}))
+    if isinstance(problem, str | Path):
+        if module is not None:
+            raise UsageError("module= names a part of a torch.nn.Module, which comes first")
+        resolution = resolve(check_options({**options, "problems": [str(problem)]}))
+    else:
+        written = from_module(problem, inputs, module)
+        resolution = resolve_written(written, check_options(options))
     result = run_job(resolution, view_mode(display), redo=redo)
     (details,) = result.problems
     if details.stop is Stop.ERROR:
@@ -77,15 +79,3 @@ def optimize(
         run=result.run,
         details=details,
     )
-
-
-def _written(module: object, inputs: Any) -> Path:
-    """The problem file of a module; the same module and inputs give the same file."""
-    from agent.module_source import problem_source
-
-    source = problem_source(module, inputs)
-    digest = hashlib.sha256(source.encode()).hexdigest()[:8]
-    path = PROBLEMS / f"{type(module).__name__}_{digest}.py"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(source, encoding="utf-8")
-    return path

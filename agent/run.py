@@ -11,6 +11,7 @@ from typer import Option
 from agent.config.options import RunOptions, merge_layers
 from evaluator.command.command_line import serve
 from evaluator.command.option import takes_options
+from problems.errors import UsageError
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -28,6 +29,19 @@ def run(
             help="Settings from a YAML file, or a single one; repeatable. Options win over "
             "items, items over files.",
         ),
+    ] = None,
+    built: Annotated[
+        str | None,
+        Option(
+            "--from",
+            metavar="FILE:FUNCTION",
+            help="Instead of --problem: a function of your file that returns (model, inputs). The "
+            "model is run, and the problem is made from what it gets.",
+        ),
+    ] = None,
+    module: Annotated[
+        str | None,
+        Option("--module", metavar="NAME", help="With --from: only this submodule of the model."),
     ] = None,
     dry_run: Annotated[
         bool,
@@ -82,7 +96,15 @@ def run(
         from agent.fork import Fork
 
         forked = Fork.parse(str(given["fork"])).settings()
-    resolution = resolve(merge_layers(config or [], given, forked))
+    options = merge_layers(config or [], given, forked)
+    if built is not None:
+        from agent.written_problem import from_file, resolve_written
+
+        resolution = resolve_written(from_file(built, module or ""), options)
+    elif module is not None:
+        raise UsageError("--module names a part of the model of --from FILE:FUNCTION; add that")
+    else:
+        resolution = resolve(options)
     if dry_run:
         from agent.dry_run import show_plan
 

@@ -138,7 +138,7 @@ class RunSettings(JudgeOptions):
     seed: Annotated[int, CommandOption("Seed of the run.", "N")] = 0
     start_from: Annotated[
         Literal["last", "best"],
-        CommandOption("Which kernel is refined.", "last|best", names=("--from",)),
+        CommandOption("Which kernel is refined.", "last|best"),
     ] = "best"
     history: Annotated[
         Literal["last", "all"],

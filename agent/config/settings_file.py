@@ -2,7 +2,7 @@
 
 Files come first, in their order, then the items, whatever their order on the command line; giving
 one key leaves every other one alone. Keys are those of a run's `config.yaml`, so that file can be
-given again; an option's own name (`from`, `baseline`, `model-args.top_p`) is understood too.
+given again; an option's own name (`level`, `baseline`, `model-args.top_p`) is understood too.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from transformers import BertConfig, LlamaConfig
 from transformers.models.bert.modeling_bert import BertEmbeddings, BertOutput
 from transformers.models.llama.modeling_llama import LlamaAttention, LlamaMLP, LlamaRMSNorm
 
-from agent.module_source import problem_source
+from agent.written_problem import from_module
 from problems.errors import UsageError
 from problems.loader import load_problem
 from tests.agent import module_at_hand
@@ -29,6 +29,15 @@ LLAMA = LlamaConfig(
     attn_implementation="sdpa",
 )
 BERT = BertConfig(hidden_size=32, intermediate_size=64, num_attention_heads=2, vocab_size=50)
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def problem_source(module: object, inputs: Any) -> str:
+    return from_module(module, inputs).path.read_text()
 
 
 def executed(source: str) -> dict[str, Any]:
@@ -135,11 +144,11 @@ def hooked() -> nn.Module:
     [
         (Gated(8), None, "needs inputs"),
         ("level", [(1,)], "takes a problem or a torch.nn.Module"),
-        (Doubled(), [object()], "inputs= holds object"),
-        (Doubled(), {"y": (1,)}, "forward of Doubled takes no y"),
+        (Doubled(), [object()], "the model gets object as x"),
+        (Doubled(), {"y": (1,)}, "missing a required argument: .x."),
         (Doubled(), lambda: [torch.ones(1)], "not a lambda"),
         (Doubled(), module_at_hand.make_inputs_from_outside, "uses UNUSED"),
-        (Doubled(), [(2,), (2,)], "Doubled, written down, does not do what it did"),
+        (Doubled(), [(2,), (2,)], "Doubled does not run with these inputs"),
         (hooked(), [(4, 8)], "LayerNorm has hooks"),
         (Nested(), [torch.ones(3), (torch.ones(3), 1.0)], "Nested, written down"),
         (Silent(), [(3,)], "it returns no tensor"),
@@ -158,8 +167,8 @@ def test_what_cannot_be_written_down_is_refused(module: object, inputs: Any, say
 CELLS = (
     "import torch\nfrom torch import nn\nK = 2.0\n"
     "class Mine(nn.Module):\n    def forward(self, x):\n        return torch.relu(x) * K",
-    "from agent.module_source import problem_source\n"
-    "print(problem_source(Mine(), [torch.randn(3)]))",
+    "from agent.written_problem import from_module\n"
+    "print(from_module(Mine(), [torch.randn(3)]).path.read_text())",
 )
 
 

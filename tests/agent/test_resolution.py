@@ -172,7 +172,7 @@ def test_samples_are_one_experiment_whatever_the_letters() -> None:
     )
     assert lettered.config == plain.config
     assert not lettered.config.feedback
-    assert "--feedback, --from, --history not used" in lettered.notes[0]
+    assert "--feedback, --start-from, --history not used" in lettered.notes[0]
     assert plain.notes == ()
 
 

@@ -45,7 +45,7 @@ def test_a_saved_configuration_can_be_given_again(tmp_path: Path) -> None:
         ({"budget": "0"}, "--budget: '0' should be greater than or equal to 1"),
         ({"budget": "many"}, "--budget: 'many' should be a valid integer"),
         ({"budget_usd": "-1"}, "--budget-usd"),
-        ({"start_from": "first"}, "--from: 'first'"),
+        ({"start_from": "first"}, "--start-from: 'first'"),
         ({"baselines": ["tensorrt"]}, "--baseline: 'tensorrt'"),
         ({"levels": ["one"]}, "--level: 'one'"),
         ({"budget_usd": "0"}, "--budget-usd: '0' should be greater than 0"),

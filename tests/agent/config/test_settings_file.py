@@ -8,7 +8,7 @@ from problems.errors import UsageError
 KEYS = {key: key for key in ("budget", "feedback", "model_args", "start_from", "temperature")} | {
     "problem": "problems",
     "problems": "problems",
-    "from": "start_from",
+    "level": "levels",
 }
 
 
@@ -31,8 +31,8 @@ def test_one_key_of_a_mapping_leaves_its_neighbours_alone(tmp_path: Path) -> Non
 
 
 def test_option_names_and_lists_are_understood() -> None:
-    found = read_settings(["from=last", "problem=[a, b]", "temperature=null"], KEYS)
-    assert found == {"start_from": "last", "problems": ["a", "b"]}
+    found = read_settings(["level=2", "problem=[a, b]", "temperature=null"], KEYS)
+    assert found == {"levels": 2, "problems": ["a", "b"]}
 
 
 def test_a_saved_value_of_null_is_the_same_as_none_given(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_a_saved_value_of_null_is_the_same_as_none_given(tmp_path: Path) -> None
     ("item", "told"),
     [
         ("budgte=3", "unknown key 'budgte' in -c budgte=3: did you mean 'budget'?"),
-        ("zzz=3", "known: budget, feedback, from, model_args"),
+        ("zzz=3", "known: budget, feedback, level, model_args"),
         ("nothing.yaml", "no such file"),
         ("budget=[1", "not valid YAML"),
     ],

@@ -1,0 +1,148 @@
+"""What a part of a model is called with when the model runs."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_map
+
+from agent.recording.drawn_tensor import MemoryOrder
+from agent.recording.model_file import words
+from problems.errors import UsageError
+
+MOST_CASES = 16
+"""Of one problem: each is verified and timed."""
+_PLAIN = (torch.Tensor, type(None), bool, int, float, str)
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+@dataclass
+class Case:
+    """Calls that differ in their tensors' values alone."""
+
+    arguments: list[Any]
+    """Of the first such call, in the order of `forward`."""
+    others: dict[str, Any]
+    """What `forward` takes by name alone."""
+    count: int = 0
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        leaves = tree_leaves(self.arguments)
+        return tuple(n for leaf in leaves if isinstance(leaf, torch.Tensor) for n in leaf.shape)
+
+    def kind(self) -> Hashable:
+        """All but sizes and values."""
+        leaves, spec = tree_flatten(self.arguments)
+        return str(spec), tuple(
+            (leaf.dtype, leaf.dim(), MemoryOrder.of(leaf))
+            if isinstance(leaf, torch.Tensor)
+            else (type(leaf), leaf)
+            for leaf in leaves
+        )
+
+
+def record(model: nn.Module, inputs: Any, name: str) -> tuple[Case, ...]:
+    """What the submodule `name` gets (empty: the model) when `model` runs with `inputs`, in its
+    own mode and without gradients; the most frequent case first.
+
+    Raises `UsageError` where it gets nothing, or what can't be drawn, or the model raises.
+    """
+    module = submodule(model, name)
+    found: dict[Hashable, Case] = {}
+
+    def note(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        case = _case(module, args, kwargs, name)
+        found.setdefault((case.kind(), case.sizes), case).count += 1
+
+    with module.register_forward_pre_hook(note, with_kwargs=True):
+        run(model, calls_of(inputs))
+    if not found:
+        raise UsageError(f"{name} is not called when the model runs; give inputs that reach it")
+    return tuple(sorted(found.values(), key=lambda case: -case.count))
+
+
+def served(cases: Sequence[Case]) -> tuple[tuple[Case, ...], tuple[str, ...]]:
+    """Those that one problem can have, which differ in sizes alone; and what is left out."""
+    calls = Counter[Hashable]()
+    for case in cases:
+        calls[case.kind()] += case.count
+    ((kind, count),) = calls.most_common(1)
+    alike = tuple(case for case in cases if case.kind() == kind)
+    notes = []
+    if others := calls.total() - count:
+        notes.append(
+            f"{others} of {calls.total()} calls are left out: they had other inputs than most, not"
+            " only other sizes"
+        )
+    if len(alike) > MOST_CASES:
+        notes.append(f"of {len(alike)} sizes, the {MOST_CASES} most frequent ones are taken")
+    return alike[:MOST_CASES], tuple(notes)
+
+
+def submodule(model: nn.Module, name: str) -> nn.Module:
+    named: dict[str, nn.Module] = dict(model.named_modules(remove_duplicate=False))
+    if name not in named:
+        near = difflib.get_close_matches(name, named, n=3) or [*named][1:4]
+        raise UsageError(
+            f"{type(model).__name__} has no module {name!r}; it has {', '.join(near) or 'none'}"
+        )
+    return named[name]
+
+
+def calls_of(inputs: Any) -> list[Call]:
+    """A tuple (or list) of arguments, a dict of them by name, or a list of such: several calls."""
+    if isinstance(inputs, list) and inputs and all(isinstance(i, tuple | Mapping) for i in inputs):
+        return [call for each in inputs for call in calls_of(each)]
+    if isinstance(inputs, Mapping):
+        return [((), dict(inputs))]
+    return [(tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,), {})]
+
+
+def run(model: nn.Module, calls: Sequence[Call]) -> list[Any]:
+    """What the model gives for copies of these; raises `UsageError` for what it raises."""
+    try:
+        with torch.no_grad():
+            return [model(*copied(args), **copied(kwargs)) for args, kwargs in calls]
+    except UsageError:
+        raise
+    except Exception as error:
+        kind = type(model).__name__
+        raise UsageError(f"{kind} does not run with these inputs: {words(error)}") from error
+
+
+def copied(value: Any) -> Any:
+    return tree_map(lambda v: v.detach().clone() if isinstance(v, torch.Tensor) else v, value)
+
+
+def _case(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Case:
+    bound = inspect.signature(module.forward).bind(*args, **kwargs)
+    bound.apply_defaults()
+    case = Case([], {})
+    last = 0
+    for parameter in bound.signature.parameters.values():
+        value = bound.arguments[parameter.name]
+        if parameter.kind is parameter.VAR_KEYWORD:
+            case.others |= copied(value)
+        elif parameter.kind is parameter.KEYWORD_ONLY:
+            case.others[parameter.name] = copied(value)
+        else:
+            for leaf in tree_leaves(value):
+                if not isinstance(leaf, _PLAIN):
+                    raise UsageError(
+                        f"{name or 'the model'} gets {type(leaf).__name__} as {parameter.name}, but"
+                        " only tensors, numbers and text can be drawn: give inputs without it"
+                    )
+            several = parameter.kind is parameter.VAR_POSITIONAL
+            case.arguments += copied(value) if several else [copied(value)]
+            if several or value is not parameter.default:
+                last = len(case.arguments)
+    del case.arguments[last:]  # those that have their default
+    return case

@@ -1,0 +1,217 @@
+"""Parts of a model at hand become problems, with the inputs that they get when it runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import nn
+
+from agent.recording.drawn_tensor import drawn
+from agent.run import app
+from agent.written_problem import WrittenProblem, from_module
+from evaluator.command.command_line import serve
+from evaluator.settings import Precision
+from problems.errors import UsageError
+from tests.agent.recording import users_model
+
+FILE = users_model.__file__
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    torch.manual_seed(0)
+
+
+def executed(written: WrittenProblem) -> dict[str, Any]:
+    namespace: dict[str, Any] = {}
+    exec(compile(written.path.read_text(), "problem.py", "exec"), namespace)
+    return namespace
+
+
+def test_sizes_that_vary_become_cases_with_their_share() -> None:
+    model, inputs = users_model.build()
+    made = executed(written := from_module(model, inputs, "mlp"))
+    assert made["CASES"] == [
+        {"size_0": 32, "weight": 0.75},
+        {"size_0": 4, "weight": 0.25},
+    ]
+    (x,) = made["get_inputs"]()
+    assert x.shape == (32, 8) and not made["Model"]().training
+    assert not written.notes
+    assert not any(each._forward_pre_hooks for each in model.modules())
+
+
+def test_the_weights_lie_beside_the_file_and_make_another_problem() -> None:
+    model, inputs = users_model.build()
+    written = from_module(model, inputs, "mlp")
+    kept = load_file(written.path.with_suffix(".safetensors"))
+    torch.testing.assert_close(kept, dict(model.mlp.state_dict()), rtol=0, atol=0)
+    again = from_module(model, inputs, "mlp")
+    with torch.no_grad():
+        model.mlp[0].weight += 0.001
+    assert from_module(model, inputs, "mlp").path != written.path == again.path
+
+
+@pytest.mark.parametrize(
+    ("build", "name", "shapes"),
+    [
+        (users_model.bert, "encoder.layer.0.intermediate", [(2, 7, 32)]),
+        (users_model.bert, "encoder.layer.1.attention.self", [(2, 7, 32), (2, 1, 7, 7)]),
+        (users_model.bert, "encoder.layer.0", [(2, 7, 32), (2, 1, 7, 7)]),
+        (users_model.llama, "layers.0.input_layernorm", [(2, 7, 32)]),
+        (users_model.llama, "layers.0.mlp", [(2, 7, 32)]),
+        (users_model.llama, "layers.1.self_attn", [(2, 7, 32), (1, 7, 8), (1, 7, 8)]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_submodules_of_transformers(build: Any, name: str, shapes: list[Any]) -> None:
+    model, inputs = build()
+    written = from_module(model, inputs, name)
+    made = executed(written)
+    found = [each for each in _leaves(made["get_inputs"]()) if each is not None]
+    assert [tuple(each.shape) for each in found] == shapes
+    assert written.precision == (Precision.BF16 if build is users_model.llama else None)
+    assert {*made["Model"]().state_dict()} == {*model.get_submodule(name).state_dict()}
+    assert not {"BertModel", "LlamaModel", "users_model"} & {*made}
+    with torch.no_grad():
+        results = _leaves([made["Model"]()(*made["get_inputs"]())])
+    assert all(each.isfinite().all() for each in results if each is not None)
+
+
+def _leaves(values: Any) -> list[Any]:
+    return torch.utils._pytree.tree_leaves(values)
+
+
+class Served(nn.Module):
+    """Its part gets an own number of arguments in some calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm1d(4)
+        self.part = Part()
+        self.norm.eval()
+
+    def forward(self, x: torch.Tensor, scale: float | None = None) -> torch.Tensor:
+        x = self.norm(x)
+        return self.part(x) if scale is None else self.part(x, scale, loud=False)
+
+
+class Part(nn.Module):
+    def forward(self, x: torch.Tensor, scale: float = 1.0, **words: Any) -> torch.Tensor:
+        return x.mul_(scale)  # in place
+
+
+def test_calls_of_another_kind_are_left_out_and_told() -> None:
+    inputs = [(torch.ones(2, 4),), {"x": torch.ones(2, 4), "scale": 2.0}, (torch.ones(3, 4),)]
+    written = from_module(Served(), inputs, "part")
+    assert written.notes == (
+        "1 of 3 calls are left out: they had other inputs than most, not only other sizes",
+    )
+    made = executed(written)
+    assert [case["weight"] for case in made["CASES"]] == [0.5, 0.5]
+    made = executed(from_module(Served(), inputs[1], "part"))
+    assert made["get_inputs"]()[1] == 2.0
+
+
+def test_each_part_keeps_its_mode() -> None:
+    model = executed(from_module(Served(), torch.ones(2, 4), ""))["Model"]()
+    assert (model.training, model.norm.training, model.part.training) == (True, False, True)
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.randn(4, 6, 8).transpose(1, 2),
+        torch.rand(2, 3, 4, 5).to(memory_format=torch.channels_last),
+        torch.randn(2, 1, 5).expand(2, 3, 5),
+        torch.full((5, 5), float("-inf")).triu(1),
+        torch.ones(4, 9, dtype=torch.bool).tril(),
+        torch.randint(3, 9, (4, 4), dtype=torch.int32),
+        torch.randn(64, 64, dtype=torch.bfloat16) * 0.01 + 3.0,
+        torch.full((4, 4), 7.0),
+        torch.tensor(0.5),
+        torch.empty(0, 3),
+        torch.randn(3, dtype=torch.complex64),
+    ],
+    ids=lambda tensor: f"{tensor.dtype}{tuple(tensor.shape)}",
+)
+def test_a_drawn_tensor_is_of_the_kind_of_the_recorded_one(tensor: torch.Tensor) -> None:
+    made = eval(drawn(tensor, tensor.shape))
+    assert (made.shape, made.dtype, made.stride()) == (tensor.shape, tensor.dtype, tensor.stride())
+    if tensor.dtype is torch.bool or tensor.isinf().any():
+        assert {*made.unique().tolist()} == {*tensor.unique().tolist()}
+        assert (made == tensor.max()).any(-1).all()  # no row of a mask hides everything
+        return
+    if tensor.numel() > 1 and not tensor.is_complex():
+        assert made.unique().numel() > 1  # no constant that a kernel could rely on
+        assert abs(made.double().mean() - tensor.double().mean()) < 2.0
+        assert bool((made >= 0).all()) or not bool((tensor >= 0).all())
+
+
+@pytest.mark.thorough
+def test_the_command_makes_the_problem_in_another_process(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    words = ["--from", f"{FILE}:build", "--module", "mlp", "--dry-run", "--json"]
+    assert serve(app, "run", words) == 0
+    out, err = capfd.readouterr()
+    plan = json.loads(out)
+    (name,) = plan["config"]["problems"]
+    assert name.startswith("Sequential_")
+    assert "what a user prints" in err
+    assert "class Model(nn.Sequential)" in plan["prompt"]
+    assert "Block" not in plan["prompt"]
+
+
+BAD = [
+    ("nothing.py:build", "", "nothing.py:build: give the function of a file"),
+    (FILE, "", ": give the function of a file, like my_model.py:build"),
+    (f"{FILE}:buidl", "", "has no function buidl; did you mean build?"),
+    (f"{FILE}:raising", "", "raised ValueError: no weights here"),
+    (f"{FILE}:one_value", "", "returns Block; it must return (model, inputs)"),
+    (f"{FILE}:without_tensors", "", "Block does not run with these inputs: TypeError"),
+    (f"{FILE}:other_shape", "", "Block does not run with these inputs: RuntimeError"),
+    (f"{FILE}:build", "mpl", "Block has no module 'mpl'; it has mlp"),
+    (f"{FILE}:build", "unused", "unused is not called when the model runs"),
+    (f"{FILE}:with_object", "inner", "inner gets object as settings"),
+    (f"{FILE}:without_source", "", "the source of T.forward can't be read"),
+    (f"{FILE}:build", "called", "<lambda> is not made with def: write it as a function"),
+]
+
+
+@pytest.mark.parametrize(("reference", "name", "told"), BAD, ids=[told for *_, told in BAD])
+def test_a_bad_input_is_one_line(
+    reference: str,
+    name: str,
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Here, instead of in a process that imports everything for each of them."""
+    from agent import written_problem
+
+    monkeypatch.setattr(written_problem, "from_file", written_problem._from_file)
+    assert serve(app, "run", ["--from", reference, "--module", name]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ") and told in line
+    assert not Path("runs").exists()
+
+
+def test_options_that_do_not_go_together(capsys: pytest.CaptureFixture[str]) -> None:
+    from agent.optimize import optimize
+
+    assert serve(app, "run", ["--module", "mlp"]) == 2
+    assert "--from FILE:FUNCTION; add that" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="--problem beside a model"):
+        optimize(nn.ReLU(), (torch.ones(2),), module="", problems=["level1_7_rms_norm"])
+    with pytest.raises(UsageError, match="module= names a part"):
+        optimize("level1_7_rms_norm", module="mlp")
