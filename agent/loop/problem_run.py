@@ -10,8 +10,9 @@ from agent.loop.deps import Deps
 from agent.loop.graph import Machine
 from agent.loop.nodes import with_retries
 from agent.loop.problem_turns import ProblemTurns
-from agent.record.confirmation import confirmation_of, confirming
+from agent.record.confirmation import Confirmation, confirmation_of, confirming
 from agent.record.events import JudgedAgain, JudgingAgain, ProblemFinished, ProblemStarted
+from agent.record.proof import Proof, cases_proven
 from agent.record.result import ProblemResult, Stop
 from agent.record.turn_log import TurnKey
 from evaluator.errors import InfrastructureError
@@ -52,7 +53,23 @@ class ProblemRun:
         """Called once no thread takes a turn, and none is left to begin."""
         self._start()
         self._confirm()
-        self._deps.watch.notice(ProblemFinished(self._deps.problem.id, self.result()))
+        deps, result = self._deps, self.result()
+        found = result.confirmation
+        deps.store.save_proof(deps.problem.id, self._proof(found) if found else None)
+        deps.watch.notice(ProblemFinished(deps.problem.id, result))
+
+    def _proof(self, found: Confirmation) -> Proof:
+        deps = self._deps
+        weights = deps.problem.path.with_suffix(".safetensors")
+        return Proof(
+            problem=deps.problem.id,
+            candidate=found.candidate,
+            backend=deps.config.backend,
+            settings=confirming(deps.settings),
+            cases=cases_proven(deps.problem, deps.settings),
+            evaluation=found.evaluation,
+            weights=weights if weights.exists() else None,
+        )
 
     def _start(self) -> None:
         deps = self._deps

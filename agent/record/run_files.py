@@ -131,3 +131,6 @@ class RunFiles:
     def best_path(self, problem: str) -> Path:
         """Where a problem's best kernel lies, once it has one: a file to import and use."""
         return self.path / "best" / f"{problem}.py"
+
+    def proof_path(self, problem: str) -> Path:
+        return self.best_path(problem).with_suffix(".json")

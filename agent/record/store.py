@@ -24,6 +24,7 @@ from agent.record.durable import (
     write_whole,
 )
 from agent.record.progress import best_of
+from agent.record.proof import Proof
 from agent.record.result import RunResult
 from agent.record.rival import Rival
 from agent.record.run_files import RunFiles, StoredCompletion
@@ -224,9 +225,19 @@ class RunStore(RunFiles, AbstractContextManager["RunStore"]):
             if candidate is not None and candidate != self._kept.get(problem):
                 path, source = self.best_path(problem), self.kernel(candidate)
                 if not path.exists() or path.read_text(encoding="utf-8") != source:
+                    self.save_proof(problem, None)
                     write_whole(path, source)
                 self._kept[problem] = candidate
             return best
+
+    def save_proof(self, problem: str, proof: Proof | None) -> None:
+        """Write down what is proven of the kernel in `best/`; None: nothing is any more."""
+        path = self.proof_path(problem)
+        if proof is not None:
+            write_whole(path, proof.model_dump_json(by_alias=True, indent=2) + "\n")
+            return
+        with disk_errors_told(self.path):
+            path.unlink(missing_ok=True)
 
 
 def open_store(config: RunConfig, *, redo: bool = False) -> RunStore:

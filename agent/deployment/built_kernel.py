@@ -1,0 +1,198 @@
+"""A judged kernel in this process, built as the judge built it."""
+
+from __future__ import annotations
+
+import copy
+import sys
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
+from torch.utils import cpp_extension
+from torch.utils.weak import WeakIdKeyDictionary
+
+from agent.deployment.proven_call import ProvenCall
+from agent.record.proof import Proof
+from evaluator.audit_record import Life
+from evaluator.builder.builder import Builder
+from evaluator.hardware.devices import describe
+from evaluator.judge.problem.reference import DTYPES, WEIGHT_SEED
+from evaluator.worker import build_stub
+from evaluator.worker.initial_values import repeated_initial_values
+from evaluator.worker.values import flatten
+from evaluator.worker.weights import with_weights
+from problems.cache_folder import cache_folder
+from problems.errors import UsageError
+
+_ALIGNMENT_BYTES = 64
+"""Tensors that kernels were judged with begin at least so."""
+_NUMBERS = count()
+
+
+class BuiltKernel:
+    """`run` depends on its arguments alone: an instance serves until its weights change.
+
+    `operator` is the same for all that traces calls: `torch.compile`, `torch.export`, modes.
+    """
+
+    def __init__(
+        self,
+        proof: Proof,
+        file: types.ModuleType,
+        names: Sequence[str],
+        calls: Mapping[int, ProvenCall],
+    ) -> None:
+        """`names`: those of the weights, as they are given; `calls`: by number of the case."""
+        self._proof = proof
+        self._file = file
+        self._names = names
+        self._calls = calls
+        self._instances = WeakIdKeyDictionary()
+        self._without_weights: dict[object, Any] = {}
+        self.operator = torch.library.custom_op(
+            f"kernel_refinery::k_{proof.candidate}_{next(_NUMBERS)}",
+            self.run,
+            mutates_args=(),
+            schema="(int case, Tensor[] inputs, Tensor[] weights) -> Tensor[]",
+            # A replayed CUDA graph would not notice changed weights.
+            tags=(torch.Tag.cudagraph_unsafe,) if names else (),
+        )
+        self.operator.register_fake(self._fake)
+        _number_fused_steps()
+
+    def run(self, case: int, inputs: Sequence[Tensor], weights: Sequence[Tensor]) -> list[Tensor]:
+        """Its outputs, laid out as the original's."""
+        call, device = self._calls[case], (*inputs, *weights)[0].device
+        place = torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+        with torch.no_grad(), place:
+            module = self._instance(call, weights, device)
+            given = map(_aligned, inputs)
+            found = flatten(module(*call.arguments.with_tensors(lambda _: next(given))))
+            return [
+                out if out.stride() == form.stride else form.empty(device).copy_(out)
+                for out, form in zip(found, call.outputs, strict=True)
+            ]
+
+    def _fake(self, case: int, inputs: Sequence[Tensor], weights: Sequence[Tensor]) -> list[Tensor]:
+        device = (*inputs, *weights)[0].device
+        return [form.empty(device) for form in self._calls[case].outputs]
+
+    def _instance(
+        self, call: ProvenCall, weights: Sequence[Tensor], device: torch.device
+    ) -> nn.Module:
+        kept = self._instances.setdefault(weights[0], {}) if weights else self._without_weights
+        kind = (repr(call.initial_arguments), device)
+        key = [(each.data_ptr(), _version(each)) for each in weights]
+        if kind not in kept or kept[kind][0] != key:
+            module = self._constructed(call.initial_arguments, weights, device)
+            # While the weights are kept, their addresses name nothing else.
+            kept[kind] = key, module, [each.detach() for each in weights]
+        found: nn.Module = kept[kind][1]
+        return found
+
+    def _constructed(
+        self, arguments: list[Any], weights: Sequence[Tensor], device: torch.device
+    ) -> nn.Module:
+        given = dict(zip(self._names, weights, strict=True))
+        numbers = {
+            name: each.detach().cpu()
+            for name, each in given.items()
+            if each.is_floating_point() or each.is_complex()
+        }
+
+        def build() -> nn.Module:
+            torch.default_generator.manual_seed(WEIGHT_SEED)
+            with repeated_initial_values():
+                made: nn.Module = self._file.ModelNew(*copy.deepcopy(arguments))
+                return made
+
+        with as_the_judge_constructs():
+            loaded = with_weights(build, self._file.ModelNew, numbers)
+        if loaded.fit != self._proof.evaluation.weights:
+            raise UsageError(f"it takes weights otherwise than when it was judged: {loaded.fit}")
+        module = loaded.module.to(device)
+        if (dtype := DTYPES[self._proof.settings.precision]) is not torch.float32:
+            module = module.to(dtype)
+        module.requires_grad_(False)
+        # One that may be moved keeps no addresses, and can do with the given weights' memory.
+        shares = self._proof.outcome(Life.MOVED).startswith("holds")
+        for name, own in [*module.named_parameters(), *module.named_buffers()]:
+            if name in given and name not in numbers:
+                own.copy_(given[name])  # a table of integers, say
+            if shares and name in given and own.dtype == given[name].dtype:
+                _share(module, name, own, given[name].detach())
+        return module
+
+
+def _share(module: nn.Module, name: str, own: Tensor, weight: Tensor) -> None:
+    if torch.equal(own, weight):  # not derived
+        path, _, leaf = name.rpartition(".")
+        owner = module.get_submodule(path)
+        if leaf in owner._parameters:
+            owner._parameters[leaf] = nn.Parameter(weight, requires_grad=False)
+        else:
+            owner._buffers[leaf] = weight
+
+
+@cache
+def imported(candidate: str, source: str, path: Path, device: str) -> types.ModuleType:
+    """The kernel's file, run once in a process, with `load_inline` and `load` as in a worker.
+
+    Raises `InfrastructureError` where it can't be built.
+    """
+    file = types.ModuleType(f"kernel_refinery_{candidate}")
+    file.__file__ = str(path)
+    sys.modules[file.__name__] = file
+    builder = Builder(cache_folder(), cuda_arch=describe(device).cuda_architecture)
+    before = cpp_extension.load_inline, cpp_extension.load
+    build_stub.install(builder.build)
+    try:
+        with as_the_judge_constructs():
+            exec(compile(source, str(path), "exec"), vars(file))
+    except (RuntimeError, ImportError, OSError) as error:
+        raise UsageError(f"{path} can't be imported: {first_line(error)}") from error
+    finally:
+        cpp_extension.load_inline, cpp_extension.load = before
+    return file
+
+
+@contextmanager
+def as_the_judge_constructs() -> Iterator[None]:
+    """On the CPU, whatever is usual here; and what the user draws stays the same."""
+    place = torch.device("cpu")
+    with torch.random.fork_rng([]), torch.inference_mode(False), torch.no_grad(), place:
+        yield
+
+
+@cache
+def _number_fused_steps() -> None:
+    """Fused optimisers leave a tensor's version as it is: from now on their steps count."""
+
+    def number(optimizer: Optimizer, *_: object) -> None:
+        for group in optimizer.param_groups:
+            if group.get("fused"):
+                for parameter in group["params"]:
+                    torch.autograd.graph.increment_version(parameter)
+
+    register_optimizer_step_post_hook(number)
+
+
+def _version(tensor: Tensor) -> object:
+    # A tensor of inference mode has none: it is taken for changed.
+    return object() if tensor.is_inference() else tensor._version
+
+
+def _aligned(tensor: Tensor) -> Tensor:
+    plain = tensor.resolve_conj().resolve_neg()
+    return plain if plain.data_ptr() % _ALIGNMENT_BYTES == 0 else plain.clone()
+
+
+def first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -1,0 +1,260 @@
+"""`load`: a run's kernel as a module to use, with the original for all that was not proven."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import torch
+from pydantic import ValidationError
+from safetensors.torch import load_file
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from agent.deployment.built_kernel import BuiltKernel, first_line, imported
+from agent.deployment.loaded_kernel import (
+    Deployment,
+    LoadedCase,
+    LoadedKernel,
+    look_of,
+    may_read_mode,
+)
+from agent.deployment.proven_call import Arguments, TensorForm, proven_call
+from agent.deployment.trial import reference_of, tensors_of, try_out
+from agent.deployment.unsafe_code import unsafe_code
+from agent.optimize import Result
+from agent.record.proof import Proof
+from evaluator.audit_record import Life
+from evaluator.errors import UnusableReferenceError
+from evaluator.evaluation import BaselineTiming, Candidate, CaseTiming, Timing, Verdict
+from evaluator.hardware.devices import describe
+from evaluator.settings import BaselineName
+from problems.errors import UsageError
+from problems.source_file import read_source
+
+_TAKEN = ("original", "cases", "calls", "last_reason")
+
+
+def load(
+    kernel: Path | str | Result,
+    module: nn.Module | None = None,
+    *,
+    against: Literal["eager", "compile", "max_autotune"] = "eager",
+    gradient: Literal["original", "raise"] = "original",
+    allow_unsafe: bool = False,
+) -> LoadedKernel:
+    """A module that does what `module` does, with a kernel wherever that is proven to be faster.
+
+    `kernel`: `best/PROBLEM.py`, the folder of a run of one problem, or what `optimize` returned.
+    `module`: what it replaces, whose weights it shares; None: the problem's `Model`, with the
+    weights of the module that the problem was made of.
+
+    The kernel runs in the cases in which its second verdict is `faster` than `against`, on the
+    device of that verdict, where no gradient is needed. For all else the original runs; with
+    `gradient="raise"` a call that needs a gradient raises. The kernel is a model's code and has no
+    walls from here on: a source that starts processes, opens files or sockets is refused unless
+    `allow_unsafe`. Raises `UsageError` for what can't be loaded.
+    """
+    path = _path_of(kernel)
+    source = read_source(path)
+    proof = _proof_of(path, source)
+    if not allow_unsafe and (found := unsafe_code(source)):
+        raise UsageError(f"{path}: {found}; read it, and if you trust it give allow_unsafe=True")
+    if proof.on_gpu and not torch.cuda.is_available():
+        raise UsageError(f"{path} is for {proof.evaluation.device}, and this machine has no GPU")
+    figures = [_figure(timed, against, path) for timed in proof.timed]
+    original = _problem_model(proof) if module is None else module
+    _check(original)
+    cases = [_Case.of(number, proof) for number in range(len(proof.cases))]
+    fitting = [number for number, case in enumerate(cases) if case.shapes == _shapes(original)]
+    if not fitting:
+        raise UsageError(
+            f"{path} was judged for a module whose weights have other names or shapes than those"
+            f" of this {type(original).__name__}"
+        )
+    devices = _devices_named(proof)
+    used = {
+        number: cases[number]
+        for number in fitting
+        if devices and (figure := figures[number]) and figure.verdict is Verdict.FASTER
+    }
+    known = Deployment(
+        original,
+        tuple(
+            LoadedCase(
+                timed.name,
+                timed.weight,
+                figure.verdict if figure else None,
+                figure.speedup if figure else None,
+                uses_kernel=number in used,
+            )
+            for number, (timed, figure) in enumerate(zip(proof.timed, figures, strict=True))
+        ),
+        gradient,
+        devices=devices,
+    )
+    if used:
+        known = _with_kernel(known, path, source, proof, used)
+    kind: Any = type(original)
+    loaded_kind = _loaded_class(kind)
+    loaded = loaded_kind.__new__(loaded_kind)
+    vars(loaded).update(vars(original), _deployment=known, _compiled_call_impl=None)
+    return loaded
+
+
+def _path_of(kernel: Path | str | Result) -> Path:
+    if isinstance(kernel, Result):
+        if kernel.best_path is None:
+            raise UsageError(f"{kernel.run} found no correct kernel: there is nothing to load")
+        return kernel.best_path.resolve()
+    path = Path(kernel).expanduser().resolve()
+    if not path.is_dir():
+        return path
+    found = sorted((path / "best").glob("*.py"))
+    if len(found) != 1:
+        raise UsageError(f"{path} holds {len(found)} best kernels: name one, best/PROBLEM.py")
+    return found[0]
+
+
+def _proof_of(path: Path, source: str) -> Proof:
+    beside = path.with_suffix(".json")
+    try:
+        proof = Proof.model_validate_json(beside.read_bytes())
+    except FileNotFoundError:
+        raise UsageError(
+            f"{path} has no second verdict beside it ({beside.name}): name the file in best/ of a"
+            " run that has ended, made without --confirm 0"
+        ) from None
+    except (OSError, ValidationError) as error:
+        raise UsageError(f"{beside} can't be read: {first_line(error)}") from None
+    if Candidate(source=source, backend=proof.backend).hash != proof.candidate:
+        raise UsageError(f"{path} was changed since its verdict: repeat its run's command")
+    for life in (Life.RESULT_KEPT, Life.INSTANCES):
+        outcome, _, why = proof.outcome(life).partition(" ")
+        if outcome == "broken":
+            raise UsageError(f"{path} is right for one call at a time only: {why}")
+    return proof
+
+
+@dataclass(frozen=True)
+class _Case:
+    initial_arguments: list[Any]
+    given: list[Any]
+    """What `get_inputs()` gives, but for memory."""
+    shapes: dict[str, torch.Size]
+    modes: dict[str, bool]
+
+    @classmethod
+    def of(cls, number: int, proof: Proof) -> Self:
+        reference = reference_of(number, proof, torch.device("cpu"))
+        device = torch.device("cuda" if proof.on_gpu else "cpu")
+        try:
+            with FakeTensorMode():
+                given = reference.problem.inputs(device, reference.dtype)
+        except UnusableReferenceError:  # what it draws may depend on values
+            given = reference.problem.inputs(device, reference.dtype)
+        modes = {name: each.training for name, each in reference.model.named_modules()}
+        return cls(reference.initial_arguments, given, _shapes(reference.model), modes)
+
+
+def _shapes(module: nn.Module) -> dict[str, torch.Size]:
+    return {name: tensor.shape for name, tensor in tensors_of(module).items()}
+
+
+def _problem_model(proof: Proof) -> nn.Module:
+    model = reference_of(0, proof, torch.device("cuda" if proof.on_gpu else "cpu")).model
+    if proof.weights is not None:
+        if not proof.weights.exists():
+            raise UsageError(f"the weights {proof.weights} are gone: give load() the module")
+        model.load_state_dict(load_file(proof.weights))
+    return model
+
+
+def _figure(timed: CaseTiming, against: str, path: Path) -> Timing | BaselineTiming | None:
+    """None where a case was not timed."""
+    if timed.timing is None or against == "eager":
+        return timed.timing
+    found = timed.timing.baselines.get(BaselineName(against))
+    if found is None:
+        raise UsageError(
+            f"the verdict on {path} has no figure against {against}: make a run with --baseline"
+            f" {against}"
+        )
+    return found
+
+
+def _check(module: nn.Module) -> None:
+    kind = type(module).__name__
+    if isinstance(module, LoadedKernel):
+        raise UsageError(f"this {kind} has a kernel already: give its .original")
+    if taken := [name for name in _TAKEN if hasattr(module, name)]:
+        raise UsageError(f"{kind} has an attribute {taken[0]}, which load() needs: rename it")
+    if "forward" in vars(module) or not look_of(module, frozenset()):
+        raise UsageError(f"this {kind} has hooks in it, or another forward: remove them")
+    if any(tensor.is_meta for tensor in tensors_of(module).values()):
+        raise UsageError(f"this {kind} lies on meta: load its weights first")
+
+
+def _devices_named(proof: Proof) -> tuple[torch.device, ...]:
+    """Those of this machine that have the name of the one of the verdict."""
+    name = proof.evaluation.device
+    if not proof.on_gpu:
+        return (torch.device("cpu"),) if describe("cpu").name == name else ()
+    every = range(torch.cuda.device_count())
+    return tuple(torch.device("cuda", n) for n in every if torch.cuda.get_device_name(n) == name)
+
+
+def _with_kernel(
+    known: Deployment, path: Path, source: str, proof: Proof, used: dict[int, _Case]
+) -> Deployment:
+    arguments = {number: Arguments.of(case.given) for number, case in used.items()}
+    smallest = min(used, key=lambda number: arguments[number].size_bytes)
+    own = tensors_of(known.original)
+    here = next((each.device for each in own.values()), known.devices[0])
+    device = here if here in known.devices else known.devices[0]
+    reference = reference_of(smallest, proof, device)
+    twin = copy.deepcopy(known.original).requires_grad_(False).to(device)
+    for name, tensor in tensors_of(reference.model).items():
+        tensors_of(twin)[name].data = tensors_of(twin)[name].to(tensor.dtype)
+    for name, each in twin.named_modules():
+        each.training = used[smallest].modes.get(name, used[smallest].modes[""])
+    proven = {
+        number: proven_call(twin, used[number].initial_arguments, form, device)
+        for number, form in arguments.items()
+    }
+    names = [name for name in own if not name.endswith("num_batches_tracked")]
+    file = imported(proof.candidate, source, path, str(device))
+    kernel = BuiltKernel(proof, file, names, proven)
+    try:
+        try_out(kernel, smallest, arguments[smallest], twin, reference, names)
+    except UsageError as error:
+        raise UsageError(f"{path} can't be used: {error}") from error
+    text = proof.cases[smallest].reference
+    free = frozenset(name for name, each in twin.named_modules() if not may_read_mode(each, text))
+    parameters = tuple(
+        each
+        for each in inspect.signature(twin.forward).parameters.values()
+        if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+    )
+    return replace(
+        known,
+        kernel=kernel,
+        proven=proven,
+        arguments={
+            number: Arguments.of([*case.given, *(p.default for p in parameters[len(case.given) :])])
+            for number, case in used.items()
+        },
+        parameters=parameters,
+        weights={tuple(n.split(".")): TensorForm.of(tensors_of(twin)[n]) for n in names},
+        look=look_of(twin, free),
+        free=free,
+    )
+
+
+@cache
+def _loaded_class(kind: Any) -> type[LoadedKernel]:
+    return type(f"Loaded{kind.__name__}", (LoadedKernel, kind), {"__module__": kind.__module__})

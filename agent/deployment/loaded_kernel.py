@@ -1,0 +1,185 @@
+"""A module whose calls go to a judged kernel where that is proven, and to its own forward else."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.autograd import forward_ad
+
+from agent.deployment.built_kernel import BuiltKernel
+from agent.deployment.proven_call import IN_MEMORY, Arguments, ProvenCall, TensorForm
+from evaluator.evaluation import Verdict
+from problems.errors import UsageError
+
+Look = tuple[tuple[type, bool | None], ...]
+"""Of each module within one: its class, and its mode where that may matter."""
+
+
+@dataclass(frozen=True)
+class LoadedCase:
+    name: str
+    """Its sizes; empty where the problem lists no cases."""
+    weight: float
+    verdict: Verdict | None
+    """Against the rival that was named; None where it was not timed."""
+    speedup: float | None
+    uses_kernel: bool
+
+
+@dataclass
+class Deployment:
+    original: nn.Module
+    cases: tuple[LoadedCase, ...]
+    gradient: Literal["original", "raise"]
+    kernel: BuiltKernel | None = None
+    proven: dict[int, ProvenCall] = field(default_factory=dict)
+    """The cases in which the kernel runs."""
+    arguments: dict[int, Arguments] = field(default_factory=dict)
+    """Of these, with forward's defaults."""
+    parameters: tuple[inspect.Parameter, ...] = ()
+    """Of forward, those that may be given by position."""
+    weights: dict[tuple[str, ...], TensorForm] = field(default_factory=dict)
+    devices: tuple[torch.device, ...] = ()
+    """Those that have the name of the one that it was timed on."""
+    look: Look = ()
+    free: frozenset[str] = frozenset()
+    """Names of submodules whose mode makes no difference."""
+    calls: dict[str, int] = field(default_factory=lambda: {"kernel": 0, "original": 0})
+    last_reason: str = ""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Deployment:
+        original = copy.deepcopy(self.original, memo)
+        return replace(self, original=original, calls=dict(self.calls))
+
+
+class LoadedKernel(nn.Module):
+    """What `load` gives: of a class that derives from the original's, with its parameters, buffers,
+    submodules and hooks, which both share."""
+
+    _deployment: Deployment
+
+    @property
+    def original(self) -> nn.Module:
+        return self._deployment.original
+
+    @property
+    def cases(self) -> tuple[LoadedCase, ...]:
+        return self._deployment.cases
+
+    @property
+    def calls(self) -> dict[str, int]:
+        """How many calls ran the kernel, and the original; compiled ones don't count."""
+        return self._deployment.calls
+
+    @property
+    def last_reason(self) -> str:
+        """Why the original ran when it last did."""
+        return self._deployment.last_reason
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        known, traced = self._deployment, torch.compiler.is_compiling()
+        case, inputs, weights, reason = _route(self, known, args, kwargs)
+        if not traced:
+            known.calls["original" if reason else "kernel"] += 1
+        if reason:
+            if not traced:
+                known.last_reason = reason
+            return super().forward(*args, **kwargs)
+        assert known.kernel is not None
+        watched = traced or torch._C._len_torch_dispatch_stack() > 0
+        if watched or any(type(each) not in IN_MEMORY for each in (*inputs, *weights)):
+            outputs = known.kernel.operator(case, inputs, weights)
+        else:
+            outputs = known.kernel.run(case, inputs, weights)
+        return known.proven[case].result_of(outputs)
+
+
+Route = tuple[int, list[Tensor], list[Tensor], str]
+
+
+def _route(module: nn.Module, known: Deployment, args: tuple[Any, ...], kwargs: Any) -> Route:
+    """The case, inputs and weights, or why the original must run."""
+    if known.kernel is None:
+        return _original("no case is faster here")
+    if look_of(module, known.free) != known.look:
+        return _original("a submodule was replaced or has a hook, or the mode was not judged")
+    rest = known.parameters[len(args) :]
+    if not kwargs.keys() <= {each.name for each in rest}:
+        return _original("it takes no such arguments")
+    values = [*args, *(kwargs.get(each.name, each.default) for each in rest)]
+    case, reason = -1, ""
+    for number, arguments in known.arguments.items():
+        found = arguments.misfit(values)
+        if not found:
+            case = number
+            break
+        reason = reason or found
+    if case < 0:
+        return _original(reason)
+    given = len(known.proven[case].arguments.leaves)
+    leaves = torch.utils._pytree.tree_leaves(tuple(values))[:given]
+    inputs = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+    weights = [_at(module, path) for path in known.weights]
+    for (path, form), weight in zip(known.weights.items(), weights, strict=True):
+        if found := form.misfit(weight):
+            return _original(f"{'.'.join(path)} is {found}")
+    tensors = inputs + weights
+    device = tensors[0].device
+    if device not in known.devices or any(each.device != device for each in tensors):
+        return _original("it was not timed on this device, or there are several")
+    if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):
+        if known.gradient == "raise":
+            raise UsageError(
+                "a gradient is needed, which no kernel gives: call it in torch.no_grad(), or load"
+                ' it with gradient="original"'
+            )
+        return _original("a gradient is needed")
+    if torch.is_autocast_enabled(device.type):
+        return _original("autocast is on")
+    if not torch.compiler.is_compiling() and _is_transformed():
+        return _original("a transform is on: vmap, forward-mode derivatives or torch.jit")
+    return case, inputs, weights, ""
+
+
+def _original(reason: str) -> Route:
+    return -1, [], [], reason
+
+
+def _is_transformed() -> bool:
+    return (
+        torch._C._functorch.peek_interpreter_stack() is not None
+        or forward_ad._current_level >= 0
+        or torch._C._get_tracing_state() is not None
+    )
+
+
+def _at(module: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        module = getattr(module, name)
+    return module
+
+
+def look_of(module: nn.Module, free: frozenset[str]) -> Look:
+    found: list[tuple[type, bool | None]] = []
+    for name, each in module.named_modules():
+        if name and (each._forward_hooks or each._forward_pre_hooks):
+            return ()  # the hooks of the whole are called around forward
+        found.append((type(each) if name else nn.Module, None if name in free else each.training))
+    return tuple(found)
+
+
+def may_read_mode(module: nn.Module, reference: str) -> bool:
+    """Whether its result may depend on `training`, as far as the text of its classes tells, or of
+    the problem where they have none."""
+    if isinstance(module, nn.modules.dropout._DropoutNd) and module.p == 0.0:
+        return False
+    kinds = [kind for kind in type(module).__mro__ if kind not in (nn.Module, object)]
+    try:
+        return any("training" in inspect.getsource(kind) for kind in kinds)
+    except (OSError, TypeError):
+        return "training" in reference

@@ -1,0 +1,120 @@
+"""A call that a kernel was judged with: the form of its arguments and of its result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._subclasses.functional_tensor import FunctionalTensor
+from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
+
+from evaluator.worker.values import flatten
+from problems.errors import UsageError
+
+IN_MEMORY = (Tensor, nn.Parameter)
+_PLAIN = (*IN_MEMORY, FakeTensor, FunctionalTensor)
+"""Tensors that are known by shape and strides; the last two stand for such in a trace."""
+
+
+@dataclass(frozen=True)
+class TensorForm:
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: torch.dtype
+    is_contiguous: bool
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> TensorForm:
+        shape, stride = tuple(tensor.shape), tuple(tensor.stride())
+        return cls(shape, stride, tensor.dtype, tensor.is_contiguous())
+
+    def misfit(self, value: Any) -> str:
+        """How a value differs; empty where it doesn't."""
+        if type(value) not in _PLAIN:
+            return "of another type"
+        if value.dtype != self.dtype:
+            return "of another dtype"
+        if tuple(value.shape) != self.shape:
+            return "of another shape"
+        if self.is_contiguous:
+            return "" if value.is_contiguous() else "not contiguous"
+        return "" if tuple(value.stride()) == self.stride else "laid out otherwise"
+
+    def empty(self, device: torch.device) -> Tensor:
+        return torch.empty_strided(self.shape, self.stride, dtype=self.dtype, device=device)
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What forward takes, by position: leaves that are no tensors as they are."""
+
+    leaves: tuple[Any, ...]
+    spec: TreeSpec
+
+    @classmethod
+    def of(cls, values: Iterable[Any]) -> Arguments:
+        leaves, spec = tree_flatten(tuple(values))
+        forms = (TensorForm.of(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves)
+        return cls(tuple(forms), spec)
+
+    @property
+    def size_bytes(self) -> int:
+        forms = (leaf for leaf in self.leaves if isinstance(leaf, TensorForm))
+        return sum(math.prod(form.shape) * form.dtype.itemsize for form in forms)
+
+    def misfit(self, values: Sequence[Any]) -> str:
+        leaves, spec = tree_flatten(tuple(values))
+        if spec != self.spec:
+            return "the arguments have another structure"
+        for form, leaf in zip(self.leaves, leaves, strict=True):
+            if isinstance(form, TensorForm):
+                if found := form.misfit(leaf):
+                    return f"an argument is {found}"
+            elif type(leaf) is not type(form) or leaf != form:
+                return "an argument has another value"
+        return ""
+
+    def with_tensors(self, made: Callable[[TensorForm], Tensor]) -> tuple[Any, ...]:
+        leaves = [made(leaf) if isinstance(leaf, TensorForm) else leaf for leaf in self.leaves]
+        filled: tuple[Any, ...] = tree_unflatten(leaves, self.spec)
+        return filled
+
+
+@dataclass(frozen=True)
+class ProvenCall:
+    initial_arguments: list[Any]
+    arguments: Arguments
+    outputs: tuple[TensorForm, ...]
+    """Of the original, in the judge's order."""
+    result: TreeSpec
+    order: tuple[int, ...]
+    """For each leaf of the result, which output it is."""
+
+    def result_of(self, outputs: Sequence[Tensor]) -> Any:
+        return tree_unflatten([outputs[place] for place in self.order], self.result)
+
+
+def proven_call(
+    module: nn.Module, initial_arguments: list[Any], arguments: Arguments, device: torch.device
+) -> ProvenCall:
+    """Runs the original on fakes, for the form of its result."""
+    with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
+        given = arguments.with_tensors(lambda form: form.empty(device))
+        try:
+            leaves, spec = tree_flatten(module.forward(*given))
+        except Exception as error:
+            what = str(error).strip().partition("\n")[0]
+            raise UsageError(f"{type(module).__name__} can't be traced: {what}") from error
+    if not all(isinstance(leaf, Tensor) for leaf in leaves):
+        raise UsageError(f"{type(module).__name__} returns more than tensors")
+    # The judge takes the results of a dict in the order of its keys.
+    places = tree_unflatten([torch.tensor(place) for place in range(len(leaves))], spec)
+    numbers = [int(place) for place in flatten(places)]
+    forms = tuple(TensorForm.of(leaves[number]) for number in numbers)
+    order = tuple(numbers.index(place) for place in range(len(leaves)))
+    return ProvenCall(initial_arguments, arguments, forms, spec, order)
