@@ -8,6 +8,7 @@ from statistics import median
 
 import torch
 
+from evaluator.judge.timing.call_cost import CallCost
 from evaluator.judge.timing.interval import FEWEST_VALUES, median_interval
 from evaluator.judge.workers.call import Call
 
@@ -85,9 +86,7 @@ class Samples:
         )
 
 
-def net_us(
-    samples: Samples, copy_us: float, overhead_us: float, device: torch.device
-) -> list[float]:
+def net_us(samples: Samples, copy_us: float, cost: CallCost, device: torch.device) -> list[float]:
     """Times of forward alone, what all runners pay alike taken off.
 
     On a GPU the copy into the slot belongs to the timed span, so that nothing can be finished
@@ -95,7 +94,8 @@ def net_us(
     own events are the lower limit: a call of some microseconds is over before its copy is launched,
     and total less copy would be nothing at all.) On a CPU the outputs are read where they lie and
     only the signal's cost is subtracted; where the system forbids that, time for a copy beyond
-    twice the baseline's counts as forward's own.
+    twice the baseline's counts as forward's own. No call counts as shorter than one operator's: a
+    worker whose own code was replaced may answer sooner than the signal's cost.
     """
     times = []
     for forward, total in zip(samples.forward_us, samples.total_us, strict=True):
@@ -103,7 +103,7 @@ def net_us(
             times.append(max(forward, total - copy_us, _SMALLEST_US))
             continue
         late = max(0.0, total - forward - 2 * copy_us - _COPY_SLACK_US) if copy_us else 0.0
-        times.append(max(forward + late - overhead_us, _SMALLEST_US))
+        times.append(max(forward + late - cost.signal_us, cost.operator_us, _SMALLEST_US))
     return times
 
 
@@ -114,9 +114,9 @@ def copy_cost_us(baseline: Samples) -> float:
 
 
 def paired_ratios(
-    candidate: Samples, baseline: Samples, overhead_us: float, device: torch.device
+    candidate: Samples, baseline: Samples, cost: CallCost, device: torch.device
 ) -> list[float]:
     copy = copy_cost_us(baseline)
-    mine = net_us(candidate, copy, overhead_us, device)
-    theirs = net_us(baseline, copy, overhead_us, device)
+    mine = net_us(candidate, copy, cost, device)
+    theirs = net_us(baseline, copy, cost, device)
     return [b / c for b, c in zip(theirs, mine, strict=True)]

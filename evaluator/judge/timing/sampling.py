@@ -303,9 +303,7 @@ class _Sampler:
         samples = self._called if self._held and name not in self._held else self._good
         if not samples[name].total_us:
             return []
-        return paired_ratios(
-            samples[None], samples[name], self._cost.signal_us, self._context.device
-        )
+        return paired_ratios(samples[None], samples[name], self._cost, self._context.device)
 
 
 def _blamed_on(which: BaselineName | None) -> AbstractContextManager[None]:

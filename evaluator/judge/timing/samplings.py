@@ -37,7 +37,7 @@ class Samplings:
         return [self._net(s, s.beside(name)[1], s.beside(name)[1]) for s in self.each]
 
     def ratios(self, name: BaselineName) -> list[list[float]]:
-        return [paired_ratios(*s.beside(name), s.cost.signal_us, self.device) for s in self.each]
+        return [paired_ratios(*s.beside(name), s.cost, self.device) for s in self.each]
 
     def pairs(self, name: BaselineName) -> int:
         return sum(len(s.beside(name)[1].total_us) for s in self.each)
@@ -73,4 +73,4 @@ class Samplings:
         return sum((s.disturbed for s in self.each), Counter())
 
     def _net(self, sampling: Sampling, samples: Samples, trusted: Samples) -> list[float]:
-        return net_us(samples, copy_cost_us(trusted), sampling.cost.signal_us, self.device)
+        return net_us(samples, copy_cost_us(trusted), sampling.cost, self.device)

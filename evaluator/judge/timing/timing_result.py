@@ -153,12 +153,12 @@ def undecided(timing: Timing) -> Timing:
 
 
 def _called(workers: Samplings, differ: float) -> CallTiming | None:
-    pairs, device = workers.called(FEWEST_VALUES), workers.device
+    pairs, known = workers.called(FEWEST_VALUES), (workers.first.cost, workers.device)
     if not pairs:
         return None
-    ratio = over_workers([paired_ratios(*pair, 0.0, device) for pair in pairs], differ=differ)
+    ratio = over_workers([paired_ratios(*pair, *known) for pair in pairs], differ=differ)
     mine, eager = (
-        over_workers([net_us(pair[which], copy_cost_us(pair[1]), 0.0, device) for pair in pairs])
+        over_workers([net_us(pair[which], copy_cost_us(pair[1]), *known) for pair in pairs])
         for which in (0, 1)
     )
     return CallTiming(

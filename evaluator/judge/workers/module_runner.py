@@ -52,9 +52,6 @@ _POISON = range(3, 255)
 _LOOKS_AGAIN_FIRST = 3
 _LOOKS_AGAIN_PERCENT = 25
 _SLOT_REST_S = 0.005
-_SLOWLY_LAID_BYTES = 2**24
-"""A worker could watch more than that arrive, and work meanwhile: the copy takes so long that what
-is charged of getting ready, on a busy machine, leaves less."""
 
 
 class CallOptions(TypedDict, total=False):
@@ -254,10 +251,6 @@ class ModuleRunner:
             reference=reference,
         ).encode()
         gate = Gate(self._outputs.bytes) if self.device.type == "cuda" else None
-        is_laid = self.device.type == "cpu" and laid.size > _SLOWLY_LAID_BYTES
-        if is_laid:
-            self._stop()
-            laid.lay()
         asked = time.perf_counter_ns()
         if self.device.type == "cpu":
             quiescence.let_go(self.worker.pid)
@@ -276,10 +269,12 @@ class ModuleRunner:
             self._look_again(call.reply)
             self._taken = None
             return
-        if not is_laid:
-            laid.lay()
-        begin = time.perf_counter_ns()
+        # It stands still until its time starts: it could watch the inputs arrive, and work by then.
+        self._stop()
+        laid.lay()
         self._said.send(Kind.GO)
+        begin = time.perf_counter_ns()
+        quiescence.let_go(self.worker.pid)
         message = self._receive("call", limit, Kind.RETURNED)
         forward_us = wall_us = total_us = (time.perf_counter_ns() - begin) / 1e3
         if copied:

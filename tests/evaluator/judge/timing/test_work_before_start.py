@@ -6,7 +6,7 @@ import pytest
 
 from evaluator.evaluation import EvaluationRequest, Status
 from evaluator.judge import evaluation_run
-from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS, evaluation_request
+from tests.evaluator.made_requests import HONEST, evaluation_request
 
 SLOW_TO_GET_READY = f"""
 import json
@@ -51,32 +51,3 @@ def test_who_was_late_once_is_timed_anew(judge, monkeypatch):
     _, counted = samples
     assert evaluation.timing.baselines["eager"].pairs == len(counted.candidate.total_us)
     assert not told
-
-
-WATCHES = """
-import sys
-
-SEEN = []
-CALLS = []
-worker = sys.modules["evaluator.worker.worker"]
-real = worker.Channel.spin
-
-def spin(self, seconds):
-    x = sys._getframe(1).f_locals["arguments"][0]
-    # In later calls this would itself be work before the start, which is timed.
-    SEEN[:] = [x.clone()] if len(CALLS) < 3 else []
-    CALLS.append(None)
-    return real(self, seconds)
-
-worker.Channel.spin = spin
-
-""" + HONEST.replace("* 2.0", "* (2.0 if all(torch.equal(seen, x) for seen in SEEN) else 0.0)")
-
-
-@pytest.mark.thorough
-def test_large_inputs_do_not_arrive_while_a_worker_waits_for_the_start(evaluate):
-    """They lie there before it gets ready, which is timed: it can't work on parts as they come."""
-    # A little over 16 MiB, from which on they come first.
-    large = SCALE_AND_BIAS.replace("ROWS, FEATURES = 256, 512", "ROWS, FEATURES = 8448, 512")
-    evaluation = evaluate(WATCHES, large)
-    assert evaluation.status is Status.CORRECT, evaluation.message

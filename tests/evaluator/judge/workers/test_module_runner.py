@@ -12,6 +12,7 @@ import torch
 from evaluator.errors import DeviceError
 from evaluator.judge.context.baselines import no_build
 from evaluator.judge.context.construction import Construction
+from evaluator.judge.inputs.mapped_arguments import MappedArguments
 from evaluator.judge.judge import Judge
 from evaluator.judge.workers import module_runner, quiescence
 from tests.evaluator.made_requests import HONEST, evaluation_request
@@ -32,6 +33,26 @@ def test_a_worker_that_makes_no_context(
         words = "import: " if in_time else ".* longer than 0.2 s"
         with pytest.raises(DeviceError, match=f"no worker on cuda:99: {words}"):
             context.workers.load(runner, HONEST, "ModelNew", triton=False, build=no_build)
+
+
+def test_a_worker_stands_still_while_its_inputs_are_laid(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of any size: it could work on parts of them as they come, before its time starts."""
+    context, seen = judge.context_for(evaluation_request()), list[str]()
+    with closing(context.workers.new()) as runner:
+        context.workers.load(runner, HONEST, "ModelNew", triton=False, build=no_build)
+        Construction(context.setup, {}).on(runner)
+        order, lay = context.draws.plain().order, MappedArguments.lay
+
+        def watched(laid: MappedArguments) -> None:
+            seen.extend(task.state for task in quiescence.tasks(runner.worker.pid))
+            lay(laid)
+
+        monkeypatch.setattr(MappedArguments, "lay", watched)
+        with runner.call(order):
+            pass
+    assert set(seen) == {"T"}
 
 
 BEHIND = """
