@@ -48,10 +48,14 @@ def plan(resolution: Resolution) -> Plan:
     config, problems = resolution.config, resolution.problems
     check_spending(config)
     check_judging(config)
-    reference = problems[0].reference(SizeClass.of(config.first_device))
-    hardware = hardware_of(config, place_of(config))
-    hidden = problems[0].has_hidden_sizes
-    prompt = render_prompt(config, Frame(reference, hardware, hidden), turn=0)
+    problem, size_class = problems[0], SizeClass.of(config.first_device)
+    frame = Frame(
+        reference=problem.reference(size_class),
+        hardware=hardware_of(config, place_of(config)),
+        hidden_sizes=problem.has_hidden_sizes,
+        cases=problem.cases(size_class),
+    )
+    prompt = render_prompt(config, frame, turn=0)
     return Plan(
         config=config,
         problems=problems,

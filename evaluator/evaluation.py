@@ -17,7 +17,7 @@ from evaluator.mismatch_pattern import Pattern
 from evaluator.reason import Reason
 from evaluator.record import Record
 from evaluator.settings import BaselineName, Settings
-from problems.case import Case, name_of
+from problems.case import Case, Served
 from problems.problem import Problem
 from problems.sizes import SizeClass
 
@@ -207,19 +207,23 @@ class Timing(Record):
     """On GPU: the judge's own clock around the same calls."""
 
 
-class CaseTiming(Record):
+class CaseTiming(Served, Record):
     """One of the sizes that a problem is served at; the kernel was right there."""
 
-    sizes: dict[str, str]
-    """By the name of a constant of the problem: its value, as Python text."""
-    weight: float
-    """How often a call has these sizes; that of all cases together is 1."""
     timing: Timing | None
     """None where it was verified only, as a search does with the lightest of many cases."""
 
     @property
-    def name(self) -> str:
-        return name_of(self.sizes)
+    def words(self) -> str:
+        case, timing = f"{self.name}, weight {self.weight:.3g}", self.timing
+        if timing is None:
+            return f"{case}: right, not timed in the search"
+        return (
+            f"{case}: eager {timing.baselines[BaselineName.EAGER].latency_us:.1f} us, kernel "
+            f"{timing.latency_us:.1f} us, {timing.speedup:.2f}x "
+            f"[{timing.speedup_low:.2f}, {timing.speedup_high:.2f}], {timing.verdict}"
+            + (" than eager" if timing.verdict is Verdict.SLOWER else "")
+        )
 
 
 class DeviceMemory(Record):
@@ -268,6 +272,8 @@ class Evaluation(Record):
     """Where the problem lists cases, that of their weighted time (`evaluator.judge.cases`)."""
     cases: tuple[CaseTiming, ...] = ()
     """Of a correct kernel, where the problem lists cases: each, the heaviest first."""
+    case: str = ""
+    """Of a refused one: the case where it was, as `CaseTiming.name`."""
     memory: DeviceMemory = DeviceMemory()
     provenance: Provenance | None = None
     """Whose code the time was spent in; None where not asked for, or where a note says why."""
@@ -302,8 +308,6 @@ class Evaluation(Record):
     def _payload_fits_status(self) -> Self:
         if self.timing is not None and self.status is not Status.CORRECT:
             raise ValueError(f"a {self.status} candidate has no timing")
-        if self.cases and self.status is not Status.CORRECT:
-            raise ValueError(f"a {self.status} candidate has no cases")
         if (self.reason == "") != (self.status is Status.CORRECT):
             raise ValueError("a reason is given exactly when the status is not correct")
         if self.status is Status.CORRECT:
@@ -352,6 +356,20 @@ class ProblemRequest(Record):
     def on(self, device: str) -> Self:
         settings = self.settings.model_copy(update={"device": device})
         return self.model_copy(update={"settings": settings})
+
+    def at_each_case(self) -> list[Self]:
+        """What the judge is asked at each case, one after another; itself where there are none."""
+        if not self.cases:
+            return [self]
+        timed = self.settings.timed_cases or len(self.cases)
+        one = self.model_copy(update={"cases": ()})
+        others = [
+            one.model_copy(
+                update={"reference": case.reference, "hidden_references": (), "is_timed": n < timed}
+            )
+            for n, case in enumerate(self.cases[1:], 1)
+        ]
+        return [one, *others]
 
     @property
     def context_key(self) -> tuple[object, ...]:

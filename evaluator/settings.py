@@ -125,5 +125,7 @@ class Settings(JudgeOptions):
     takes on top of PyTorch's."""
     threads: int | None = None
     """None: all cores."""
+    timed_cases: int | None = None
+    """How many of a problem's cases are timed, the heaviest; all are verified. None: all."""
     fresh_workers: bool = False
     """Baselines run in workers of their own as well, instead of those that served before."""

@@ -7,24 +7,23 @@ from pydantic import BaseModel, ConfigDict
 from problems.sizes import SizeClass, declared_cases, with_sizes
 
 
-class Case(BaseModel):
+class Served(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     sizes: dict[str, str]
     """By the name of a module-level constant: its value, as Python text."""
     weight: float
     """How often a call has these sizes; that of all cases together is 1."""
-    reference: str
-    """The problem's source with these sizes substituted."""
 
     @property
     def name(self) -> str:
-        return name_of(self.sizes)
+        """`batch=512, width=64`."""
+        return ", ".join(f"{name}={value}" for name, value in self.sizes.items())
 
 
-def name_of(sizes: dict[str, str]) -> str:
-    """`batch=512, width=64`."""
-    return ", ".join(f"{name}={value}" for name, value in sizes.items())
+class Case(Served):
+    reference: str
+    """The problem's source with these sizes substituted."""
 
 
 def cases_of(source: str, size_class: SizeClass) -> tuple[Case, ...]:

@@ -164,7 +164,8 @@ def _facts(request: EvaluationRequest, evaluation: Evaluation, collected: Collec
     from tools.profiling.profile_facts import Facts
 
     own = collected.gpu.own(request.candidate.source) if collected.gpu is not None else ()
-    timing = evaluation.timing
+    # The profile is of the heaviest case, whose sizes the request has.
+    timing = evaluation.cases[0].timing if evaluation.cases else evaluation.timing
     return Facts(
         collected=collected,
         own=frozenset(kernel.name for kernel in own),

@@ -152,6 +152,14 @@ class RunSettings(JudgeOptions):
             "N",
         ),
     ] = Field(default=3, ge=0)
+    search_cases: Annotated[
+        int,
+        CommandOption(
+            "Of a problem's CASES: how many are timed in each turn, the heaviest. All are "
+            "verified, and the second verdict times all.",
+            "N",
+        ),
+    ] = Field(default=4, ge=1)
     executor: Annotated[
         Literal["local", "ray"],
         CommandOption(

@@ -59,4 +59,4 @@ class Deps:
 
 def settings_of(config: RunConfig) -> Settings:
     chosen = {name: getattr(config, name) for name in JudgeOptions.model_fields}
-    return Settings(**chosen, device=config.first_device)
+    return Settings(**chosen, device=config.first_device, timed_cases=config.search_cases)

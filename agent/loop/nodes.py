@@ -101,6 +101,7 @@ def _new_turn(deps: Deps, key: TurnKey) -> PendingTurn:
         reference=deps.reference,
         hardware=deps.hardware,
         hidden_sizes=deps.problem.has_hidden_sizes,
+        cases=deps.problem.cases(SizeClass.of(deps.config.first_device)),
         rival=deps.rival.get(),
     )
     spent = store.log.progress(key.problem).spent

@@ -122,6 +122,8 @@ def _turn_block(turn: TurnRecord, source_of: SourceReader, rival: Rival) -> tupl
     """The text, and how many characters of it are left out."""
     evaluation = turn.evaluation
     lines = [f"- turn: {turn.turn}", f"- status: {evaluation.status}"]
+    if evaluation.case:
+        lines.append(f"- case: {evaluation.case}")
     source = source_of(turn.candidate) if turn.candidate else ""
     words = execution_words(evaluation, source, rival)
     if evaluation.status is Status.CORRECT:
@@ -208,6 +210,9 @@ def _time_lines(evaluation: Evaluation) -> list[str]:
     for name, baseline in timing.baselines.items():
         if name is not BaselineName.EAGER:
             lines.append(f"- speedup over {BASELINES[name].words}: {_speedup(baseline)}")
+    if evaluation.cases:
+        lines.append("- these are weighted figures over the cases:")
+        lines += [f"  - {case.words}" for case in evaluation.cases]
     return lines
 
 

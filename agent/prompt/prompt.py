@@ -18,6 +18,7 @@ from agent.record.rival import Rival
 from agent.record.turn import PromptLedger
 from evaluator.evaluation import Backend
 from evaluator.settings import Precision
+from problems.case import Case
 from tools.profiling.profile_facts import shortened
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ class Frame:
     hardware: Hardware
     hidden_sizes: bool = False
     """Other sizes are tried as well, and the prompt says so."""
+    cases: tuple[Case, ...] = ()
+    """What the problem is served at, the heaviest first; `reference` has the sizes of that one."""
     rival: Rival | None = None
     """What PyTorch itself reaches; None: nothing is said of it."""
 
@@ -124,6 +127,7 @@ def _pieces(
         "contract",
         on_gpu=backend is not Backend.CPP,
         hidden_sizes=frame.hidden_sizes,
+        cases=[f"{case.name}: weight {case.weight:.3g}" for case in frame.cases],
         varied_inputs=config.protocol == "refinery" and config.inputs == "varied",
         draws_random_numbers=_RANDOM.search(reference) is not None,
         shows_answer=shows_answer,

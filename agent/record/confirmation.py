@@ -54,8 +54,8 @@ def confirmation_of(record: TurnRecord, evaluation: Evaluation) -> Confirmation:
 
 
 def confirming(settings: Settings) -> Settings:
-    """How a best kernel is judged again: longer, however clear it is, with fresh workers on both
-    sides, and audited unless audits are off."""
+    """How a best kernel is judged again: longer, however clear it is, at all cases, with fresh
+    workers on both sides, and audited unless audits are off."""
     audit = settings.audit if settings.audit == "never" else "always"
     longer = _LONGER * settings.timing_seconds
     return settings.model_copy(
@@ -64,5 +64,6 @@ def confirming(settings: Settings) -> Settings:
             "clear_width": settings.relative_width,
             "audit": audit,
             "fresh_workers": True,
+            "timed_cases": None,
         }
     )

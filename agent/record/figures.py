@@ -95,7 +95,8 @@ def outcome(evaluation: Evaluation) -> str:
     if not evaluation.reason:
         return "correct, not timed"
     first = evaluation.message.strip().partition("\n")[0].partition(". ")[0]
-    return f"{evaluation.reason}: {first}" if first else evaluation.reason
+    where = f" at {evaluation.case}" if evaluation.case else ""
+    return f"{evaluation.reason}{where}: {first}" if first else f"{evaluation.reason}{where}"
 
 
 def properties(evaluation: Evaluation) -> str:

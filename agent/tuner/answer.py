@@ -51,7 +51,9 @@ def answer(
 
     known = space(request.backend, program.family)
     schedule, reason = choose(request, known, temperature, seed, kernels)
-    text = write(schedule.plan(), request.reference, program, kernels(schedule))
+    text = write(
+        schedule.plan(), request.reference, program, kernels(schedule), one_case=request.cases
+    )
     if request.bottleneck == "library":
         reason += "; most of the time is that of PyTorch's own kernels, which I can't shorten"
     return f"{_described(program)} Schedule: {reason}.\n\n```python\n{text}```\n"

@@ -11,13 +11,16 @@ from agent.tuner.tracing.graph import Kind, Node
 IMPORTS = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F"
 
 
-def write(plan: str, reference: str, program: Program, kernels: str) -> str:
-    """The whole file: `plan` in its first line, `kernels` the code that defines `kernels`."""
+def write(
+    plan: str, reference: str, program: Program, kernels: str, *, one_case: bool = False
+) -> str:
+    """The whole file: `plan` in its first line, `kernels` the code that defines `kernels`.
+    `one_case`: inputs of other shapes are left to PyTorch."""
     before, model = [IMPORTS], ""
     for statement in ast.parse(reference).body:
         if getattr(statement, "name", "") == "Model":
             assert isinstance(statement, ast.ClassDef)
-            model = _model(statement, program)
+            model = _model(statement, program, one_case=one_case)
         elif not _is_dropped(statement):
             before.append(ast.unparse(statement))
     return f"# plan: {plan}\n\n" + "\n\n".join(["\n".join(before), kernels, model]) + "\n"
@@ -32,16 +35,25 @@ def _is_dropped(statement: ast.stmt) -> bool:
     return text in IMPORTS.split("\n") or text.startswith(("from __future__", "if __name__"))
 
 
-def _model(model: ast.ClassDef, program: Program) -> str:
+def _model(model: ast.ClassDef, program: Program, *, one_case: bool) -> str:
     for node in ast.walk(model):
         if isinstance(node, ast.Name) and node.id == "Model":
             node.id = "ModelNew"
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
             node.body = node.body[1:] or [ast.Pass()]
     model.name = "ModelNew"
-    kept = (s for s in model.body if isinstance(s, ast.FunctionDef) and s.name != "forward")
+    kept = [s for s in model.body if isinstance(s, ast.FunctionDef)]
+    lines = statements(program)
+    for method in kept:
+        if method.name == "forward" and one_case:
+            method.name = "in_pytorch"
+            inputs = [node for node in program.graph.nodes() if node.kind is Kind.INPUT]
+            other = " or ".join(f"{node.name}.shape != {node.shape}" for node in inputs)
+            given = ", ".join(program.graph.arguments)
+            lines.insert(0, f"if {other}: return self.in_pytorch({given})")
+    kept = [s for s in kept if s.name != "forward"]
     signature = f"def forward({', '.join(['self', *program.graph.arguments])}):"
-    forward = "\n".join([signature, *(f"    {line}" for line in statements(program))])
+    forward = "\n".join([signature, *(f"    {line}" for line in lines)])
     model.body = [*kept, *ast.parse(forward).body]
     return ast.unparse(model)
 

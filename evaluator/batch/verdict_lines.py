@@ -45,7 +45,8 @@ def harmless(words: str) -> str:
 def _evidence(evaluation: Evaluation) -> Iterator[str]:
     correctness = evaluation.correctness
     if evaluation.reason:
-        yield f"{evaluation.reason}: {evaluation.message}"
+        where = f"at {evaluation.case}: " if evaluation.case else ""
+        yield f"{where}{evaluation.reason}: {evaluation.message}"
     if evaluation.detail:
         yield evaluation.detail
     if evaluation.build and not evaluation.build.ok:
@@ -60,6 +61,7 @@ def _evidence(evaluation: Evaluation) -> Iterator[str]:
         )
     if evaluation.timing:
         yield from _times(evaluation.timing)
+    yield from (f"case {case.words}" for case in evaluation.cases)
     yield from _memory(evaluation.memory)
     yield from _audit(evaluation)
     for finding in evaluation.findings:

@@ -30,6 +30,7 @@ def main(fd: int, device: str, cache: Path) -> None:
     import torch
 
     from evaluator.deep_audit.deep_audit import DeepAuditor
+    from evaluator.judge.cases import judged_at_each
     from evaluator.judge.judge import Judge
 
     where = torch.device(device)
@@ -55,15 +56,19 @@ def main(fd: int, device: str, cache: Path) -> None:
             warm_up.join()
         try:
             if not isinstance(request, EvaluationRequest):
-                judge.check(request)
+                for each in request.at_each_case():
+                    judge.check(each)
                 return b""
-            evaluation = auditor.audited(request, judge.evaluate(request))
+            evaluation = judged_at_each(
+                request, lambda each: auditor.audited(each, judge.evaluate(each))
+            )
         except InfrastructureError:
             raise
         except Exception as error:
             # It ends this evaluation and not the judge, unless the device is spoilt as well.
             traceback.print_exc()
-            judge.forget(request)
+            for each in request.at_each_case():
+                judge.forget(each)
             raise UnknownFailureError(f"{error!r} in {place_of(error)}") from error
         return evaluation.model_dump_json(by_alias=True).encode()
 

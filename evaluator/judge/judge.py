@@ -138,7 +138,7 @@ class Judge:
         return Evaluation(
             status=rejection.status if rejection else Status.CORRECT,
             reason=rejection.reason if rejection else "",
-            message=rejection.message if rejection else _success_message(run.timing),
+            message=rejection.message if rejection else success_message(run.timing),
             detail=rejection.detail if rejection else "",
             weights="none" if runner is None or runner.fit == "unmatched" else runner.fit,
             build=runner.build if runner else None,
@@ -330,7 +330,8 @@ class Judge:
         hidden = run.context.hidden(request.hidden_references)
         for other in hidden:
             run.at_hidden_sizes(other, another=other is not hidden[-1])
-        run.time(runner)
+        if request.is_timed:
+            run.time(runner)
         run.decide()
 
     def close(self) -> None:
@@ -351,7 +352,7 @@ def _memory(context: ProblemContext, runner: ModuleRunner | None) -> DeviceMemor
     )
 
 
-def _success_message(timing: Timing | None) -> str:
+def success_message(timing: Timing | None) -> str:
     if timing is None:
         return "correct"
     return (

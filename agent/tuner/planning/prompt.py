@@ -45,6 +45,8 @@ class Request:
     precision: str
     hidden_sizes: bool
     """Whether the kernel must be right at sizes that the prompt doesn't show."""
+    cases: bool
+    """Whether the prompt lists several sizes, of which it shows one."""
     kernel: Schedule | None
     """The plan of the kernel to refine (G)."""
     reports: tuple[Report, ...]
@@ -75,6 +77,7 @@ def read(messages: Sequence[Mapping[str, str]]) -> Request:
         backend=_found(r"^- Backend: `([^`]+)`", task),
         precision=_found(r"^- Precision: `([^`]+)`", task),
         hidden_sizes="right for other sizes" in sections.get("What counts", ""),
+        cases="must be right in each" in sections.get("What counts", ""),
         kernel=kernel,
         reports=reports,
         trials=tuple(trials),

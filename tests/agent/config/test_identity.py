@@ -24,6 +24,7 @@ OTHER = {
     "precision": "bf16",
     "protocol": "kernelbench",
     "inputs": "recipe",
+    "search_cases": 2,
     "rival": "compile",
     "budget": 3,
     "budget_usd": 1.0,

@@ -1,0 +1,142 @@
+"""A candidate at each of the sizes that its problem is served at, and the weighted time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from evaluator.evaluation import (
+    BaselineTiming,
+    CaseTiming,
+    Correctness,
+    Evaluation,
+    EvaluationRequest,
+    Seconds,
+    Status,
+    Timing,
+    Verdict,
+)
+from evaluator.judge.judge import success_message
+from evaluator.settings import BaselineName
+
+_MARGIN = 0.01
+"""What two equal kernels may differ by, as of one case on a CPU; on a GPU half that."""
+_SURE = 1.5
+"""Half a 99.5 % interval over half a 95 % one, rounded up: 1.43 of what is normally distributed."""
+_LEAST = 1e-9
+"""In place of 0, which an interval of few values begins with."""
+
+
+def judged_at_each(
+    request: EvaluationRequest, judge: Callable[[EvaluationRequest], Evaluation]
+) -> Evaluation:
+    """The verdict over all cases, which are judged one after another: that at the first one where
+    the candidate is refused, else one with the weighted time. Without cases, the judge's own."""
+    judged: list[Evaluation] = []
+    for each in request.at_each_case():
+        judged.append(judge(each))
+        if judged[-1].status is not Status.CORRECT:
+            break
+    if not request.cases:
+        return judged[0]
+    last, names = judged[-1], [case.name for case in request.cases]
+    spent = [dict(each.seconds) for each in judged]
+    seconds = Seconds(**{key: sum(each[key] for each in spent) for key in spent[0]})
+    if last.status is not Status.CORRECT:
+        return last.model_copy(update={"seconds": seconds, "case": names[len(judged) - 1]})
+    cases = tuple(
+        CaseTiming(sizes=case.sizes, weight=case.weight, timing=each.timing)
+        for case, each in zip(request.cases, judged, strict=True)
+    )
+    update = {
+        "timing": (timing := weighted(cases)),
+        "message": success_message(timing),
+        "cases": cases,
+        "correctness": max((c for each in judged if (c := each.correctness)), key=_error_share),
+        "memory": max((each.memory for each in judged), key=lambda m: m.candidate_bytes or 0),
+        "seeds": tuple(seed for each in judged for seed in each.seeds),
+        "findings": tuple(_told(names, [each.findings for each in judged])),
+        "notes": tuple(_told(names, [each.notes for each in judged])),
+        "seconds": seconds,
+    }
+    # What no sizes change is as in the heaviest.
+    return judged[0].model_copy(update=update)
+
+
+def _error_share(correctness: Correctness) -> float:
+    return (correctness.error_ratio or 0.0) / (correctness.error_ratio_limit or 1.0)
+
+
+def _told(names: Sequence[str], lines: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Each line once, with the cases that it is about unless it is about all."""
+    for line in dict.fromkeys(line for each in lines for line in each):
+        about = [name for name, each in zip(names, lines, strict=True) if line in each]
+        yield line if len(about) == len(names) else f"{line} (at {'; '.join(about)})"
+
+
+def weighted(cases: Sequence[CaseTiming]) -> Timing | None:
+    """The timing of a call whose sizes are drawn by weight, of the cases that were timed.
+
+    Times, their intervals' ends and bounds are means, sum(w_i t_i); what not all cases have, and
+    what makes no sense of a sum, is None. The speedup over a baseline is S = sum(w_i r_i) /
+    sum(w_i k_i), the baseline's times over the kernel's. As pairs of calls give a case's speedup
+    s_i better than its times, it is taken from 1/S = sum(f_i / s_i); f_i is the case's share of
+    the baseline's time, w_i r_i / sum(w_j r_j), whose own error is left out. Cases are measured
+    apart: half the widths of f_i / s_i add in quadrature.
+    """
+    timed = [(case.weight, case.timing) for case in cases if case.timing is not None]
+    timings = [timing for _, timing in timed]
+    if len(timings) < 2:
+        return timings[0] if timings else None
+    weights = [weight / sum(weight for weight, _ in timed) for weight, _ in timed]
+    update: dict[str, object] = dict.fromkeys(("sol_score", "called", "wall_latency_us"))
+    means = ("latency_us", "latency_low_us", "latency_high_us")
+    for name in (*means, "floor_us", "bound_us", "attainable_us"):
+        values = [getattr(timing, name) for timing in timings]
+        known = [w * value for w, value in zip(weights, values, strict=True) if value is not None]
+        update[name] = sum(known) if len(known) == len(values) else None
+    for name in ("calls", "disturbed_blocks"):
+        update[name] = sum(getattr(timing, name) for timing in timings)
+    baselines = {
+        name: _over(weights, [timing.baselines[name] for timing in timings])
+        for name in timings[0].baselines
+        if all(name in timing.baselines for timing in timings)
+    }
+    eager = dict(baselines[BaselineName.EAGER])
+    update |= {name: eager[name] for name in ("verdict", "speedup", "speedup_low", "speedup_high")}
+    update["workers"] = min(timing.workers for timing in timings)
+    update["launch_bound"] = all(timing.launch_bound for timing in timings)
+    found = timings[0].model_copy(update=update | {"baselines": baselines})
+    reached = found.bound_us / found.latency_us if found.bound_us else None
+    return found.model_copy(update={"sol_fraction": reached})
+
+
+def _over(weights: Sequence[float], cases: Sequence[BaselineTiming]) -> BaselineTiming:
+    times = [w * case.latency_us for w, case in zip(weights, cases, strict=True)]
+    inverse, below, above = 0.0, 0.0, 0.0
+    for time, case in zip(times, cases, strict=True):
+        share, low, high = time / sum(times), case.speedup_low, case.speedup_high
+        if case.verdict is Verdict.UNCLEAR:
+            # Of a disturbed case the interval may leave out 1, and yet says nothing.
+            low, high = min(low, 1.0), max(high, 1.0)
+        inverse += share / case.speedup
+        below = math.hypot(below, share / case.speedup - share / high)
+        above = math.hypot(above, share / max(low, _LEAST) - share / case.speedup)
+    low, high = 1 / (inverse + above), 1 / max(inverse - below, _LEAST)
+    if (inverse + _SURE * above) * (1 + _MARGIN) < 1:
+        verdict = Verdict.FASTER
+    elif inverse - _SURE * below > 1 + _MARGIN:
+        verdict = Verdict.SLOWER
+    elif low >= 1 / (1 + 2 * _MARGIN) and high <= 1 + 2 * _MARGIN:
+        verdict = Verdict.SAME
+    else:
+        verdict, low, high = Verdict.UNCLEAR, min(low, 1.0), max(high, 1.0)
+    return BaselineTiming(
+        latency_us=sum(times),
+        speedup=1 / inverse,
+        speedup_low=low,
+        speedup_high=high,
+        verdict=verdict,
+        pairs=sum(case.pairs for case in cases),
+        flags=cases[0].flags,
+    )

@@ -1,0 +1,146 @@
+"""A problem that lists the sizes that it is served at."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from agent.record.progress import best_of
+from evaluator.evaluation import (
+    Backend,
+    Candidate,
+    CaseTiming,
+    Evaluation,
+    EvaluationRequest,
+    Status,
+    Verdict,
+)
+from evaluator.executor.local import LocalExecutor
+from evaluator.judge.cases import weighted
+from evaluator.settings import BaselineName, Settings
+from problems.loader import load_problem
+from tests.agent.made_records import turn
+from tests.evaluator.made_evaluations import correct, timing
+
+MODULE = """
+import time
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        time.sleep(0.004)
+        return x + 1.0
+"""
+SERVED = f"""{MODULE}
+ROWS = 2
+CASES = [
+    {{"ROWS": 4, "weight": 1}},
+    {{"ROWS": 12, "weight": 7}},
+    {{"ROWS": 8, "weight": 2}},
+]
+
+def get_inputs():
+    return [torch.rand(ROWS, 512)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def fast_at(*rows: int) -> str:
+    """A kernel that is faster than the reference at these sizes, and slower at others."""
+    module = MODULE.replace("class Model(", "class ModelNew(")
+    return module.replace("0.004", f"0.0 if x.shape[0] in {rows} else 0.02")
+
+
+@pytest.fixture
+def served(executor: LocalExecutor, tmp_path: Path):
+    def judged(kernel: str, problem: str = SERVED, **settings: object) -> Evaluation:
+        file = tmp_path / "served.py"
+        file.write_text(problem)
+        asked = Settings.model_validate({"timing_seconds": 0.2, "audit": "never", **settings})
+        candidate = Candidate(source=kernel, backend=Backend.CPP)
+        found = EvaluationRequest.of(load_problem(str(file)), asked, candidate=candidate)
+        return executor.evaluate(found)
+
+    return judged
+
+
+def test_each_case_is_timed_and_the_weighted_time_counts(served) -> None:
+    evaluation = served(fast_at(12))
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    assert [(case.name, case.weight) for case in evaluation.cases] == [
+        ("ROWS=12", 0.7),
+        ("ROWS=8", 0.2),
+        ("ROWS=4", 0.1),
+    ]
+    heavy, middle, light = (case.timing for case in evaluation.cases)
+    assert max(middle.speedup, light.speedup) < heavy.speedup
+    timing = evaluation.timing
+    assert timing == weighted(evaluation.cases)
+    assert min(middle.speedup, light.speedup) < timing.speedup < heavy.speedup
+    assert str(timing.verdict) in evaluation.message
+    assert len(set(evaluation.seeds)) == len(evaluation.seeds) >= 9
+
+
+def test_the_weighted_speedup_is_that_of_the_summed_times() -> None:
+    # eager 800, 3000 and 600 us; the kernel 400, 3000 and 1200.
+    made = [timing(2.0, 400.0), timing(1.0, 3000.0), timing(0.5, 1200.0)]
+    cases = [
+        CaseTiming(sizes={"n": str(n)}, weight=weight, timing=each)
+        for n, (weight, each) in enumerate(zip((0.7, 0.2, 0.1), made, strict=True))
+    ]
+    found = weighted(cases)
+    assert found.latency_us == pytest.approx(0.7 * 400 + 0.2 * 3000 + 0.1 * 1200)
+    assert found.baselines[BaselineName.EAGER].latency_us == pytest.approx(560 + 600 + 60)
+    assert found.speedup == pytest.approx(1220 / 1000)
+    # Narrower than each, as the cases are measured apart.
+    assert 1.22 * 0.99 < found.speedup_low < 1.22 < found.speedup_high < 1.22 * 1.01
+    assert (found.verdict, found.calls) == (Verdict.FASTER, 240)
+    assert weighted(cases[1:2]) == made[1]
+    assert weighted([cases[0], cases[1].model_copy(update={"timing": None})]) == made[0]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "verdict"),
+    [
+        (timing(1.1), timing(1.0), Verdict.FASTER),
+        (timing(1.0), timing(0.9), Verdict.SLOWER),
+        (timing(1.0), timing(1.005), Verdict.SAME),
+        (timing(1.03), timing(1.0), Verdict.UNCLEAR),
+        (timing(1.5, low=0.0, high=math.inf), timing(1.0), Verdict.UNCLEAR),
+        # Disturbed from outside: its interval says nothing.
+        (timing(2.0, verdict=Verdict.UNCLEAR), timing(1.2), Verdict.UNCLEAR),
+    ],
+)
+def test_the_verdict_over_cases(first, second, verdict) -> None:
+    found = weighted(
+        [CaseTiming(sizes={}, weight=0.5, timing=each) for each in (first, second)],
+    )
+    assert found.verdict is found.baselines[BaselineName.EAGER].verdict is verdict
+    assert (found.speedup_low <= 1 <= found.speedup_high) or verdict is not Verdict.UNCLEAR
+
+
+def test_weights_move_the_choice_of_the_best_kernel() -> None:
+    kernels = [(timing(2.0), timing(0.5)), (timing(0.5), timing(2.0))]
+    for weights, best in (((0.9, 0.1), 0), ((0.1, 0.9), 1)):
+        judged = [
+            [CaseTiming(sizes={}, weight=w, timing=t) for w, t in zip(weights, times, strict=True)]
+            for times in kernels
+        ]
+        turns = [
+            turn(n, evaluation=correct().model_copy(update={"timing": weighted(cases)}))
+            for n, cases in enumerate(judged)
+        ]
+        assert best_of(turns) is turns[best]
+
+
+def test_a_kernel_that_is_wrong_at_one_case_is_refused_with_its_name(served) -> None:
+    wrong = fast_at(12, 8).replace("return x + 1.0", "return x + (x.shape[0] != 8)")
+    for timed in (None, 1):
+        evaluation = served(wrong, timed_cases=timed)
+        assert (evaluation.status, evaluation.case) == (Status.INCORRECT, "ROWS=8")
+        assert evaluation.timing is None and evaluation.cases == ()
