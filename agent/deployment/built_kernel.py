@@ -22,6 +22,7 @@ from agent.deployment.proven_call import ProvenCall
 from agent.record.proof import Proof
 from evaluator.audit_record import Life
 from evaluator.builder.builder import Builder
+from evaluator.errors import InfrastructureError
 from evaluator.hardware.devices import describe
 from evaluator.judge.problem.reference import DTYPES, WEIGHT_SEED
 from evaluator.worker import build_stub
@@ -88,7 +89,7 @@ class BuiltKernel:
         self, call: ProvenCall, weights: Sequence[Tensor], device: torch.device
     ) -> nn.Module:
         kept = self._instances.setdefault(weights[0], {}) if weights else self._without_weights
-        kind = (repr(call.initial_arguments), device)
+        kind = call.construction, device
         key = [(each.data_ptr(), _version(each)) for each in weights]
         if kind not in kept or kept[kind][0] != key:
             module = self._constructed(call.initial_arguments, weights, device)
@@ -126,13 +127,14 @@ class BuiltKernel:
         for name, own in [*module.named_parameters(), *module.named_buffers()]:
             if name in given and name not in numbers:
                 own.copy_(given[name])  # a table of integers, say
-            if shares and name in given and own.dtype == given[name].dtype:
+            if shares and name in given:
                 _share(module, name, own, given[name].detach())
         return module
 
 
 def _share(module: nn.Module, name: str, own: Tensor, weight: Tensor) -> None:
-    if torch.equal(own, weight):  # not derived
+    is_alike = own.dtype == weight.dtype and own.stride() == weight.stride()
+    if is_alike and torch.equal(own, weight):  # not derived
         path, _, leaf = name.rpartition(".")
         owner = module.get_submodule(path)
         if leaf in owner._parameters:
@@ -141,12 +143,22 @@ def _share(module: nn.Module, name: str, own: Tensor, weight: Tensor) -> None:
             owner._buffers[leaf] = weight
 
 
+_BUILT: dict[str, BuiltKernel] = {}
+
+
+def built_kernel(
+    proof: Proof, file: types.ModuleType, names: Sequence[str], calls: Mapping[int, ProvenCall]
+) -> BuiltKernel:
+    """One for all layers of a kind, which are then compiled once."""
+    key = repr((proof, file, names, calls))
+    if key not in _BUILT:
+        _BUILT[key] = BuiltKernel(proof, file, names, calls)
+    return _BUILT[key]
+
+
 @cache
 def imported(candidate: str, source: str, path: Path, device: str) -> types.ModuleType:
-    """The kernel's file, run once in a process, with `load_inline` and `load` as in a worker.
-
-    Raises `InfrastructureError` where it can't be built.
-    """
+    """The kernel's file, run once in a process, with `load_inline` and `load` as in a worker."""
     file = types.ModuleType(f"kernel_refinery_{candidate}")
     file.__file__ = str(path)
     sys.modules[file.__name__] = file
@@ -156,8 +168,8 @@ def imported(candidate: str, source: str, path: Path, device: str) -> types.Modu
     try:
         with as_the_judge_constructs():
             exec(compile(source, str(path), "exec"), vars(file))
-    except (RuntimeError, ImportError, OSError) as error:
-        raise UsageError(f"{path} can't be imported: {first_line(error)}") from error
+    except (InfrastructureError, RuntimeError, ImportError, OSError) as error:
+        raise UsageError(f"{path} can't be built or imported: {first_line(error)}") from error
     finally:
         cpp_extension.load_inline, cpp_extension.load = before
     return file
@@ -165,10 +177,14 @@ def imported(candidate: str, source: str, path: Path, device: str) -> types.Modu
 
 @contextmanager
 def as_the_judge_constructs() -> Iterator[None]:
-    """On the CPU, whatever is usual here; and what the user draws stays the same."""
-    place = torch.device("cpu")
-    with torch.random.fork_rng([]), torch.inference_mode(False), torch.no_grad(), place:
-        yield
+    """On the CPU in fp32, whatever is usual here; and what the user draws stays the same."""
+    place, dtype = torch.device("cpu"), torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        with torch.random.fork_rng([]), torch.inference_mode(False), torch.no_grad(), place:
+            yield
+    finally:
+        torch.set_default_dtype(dtype)
 
 
 @cache

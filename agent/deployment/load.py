@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from agent.deployment.built_kernel import BuiltKernel, first_line, imported
+from agent.deployment.built_kernel import built_kernel, first_line, imported
 from agent.deployment.loaded_kernel import (
     Deployment,
     LoadedCase,
@@ -90,9 +90,9 @@ def load(
                 timed.weight,
                 figure.verdict if figure else None,
                 figure.speedup if figure else None,
-                uses_kernel=number in used,
+                uses_kernel=False,
             )
-            for number, (timed, figure) in enumerate(zip(proof.timed, figures, strict=True))
+            for timed, figure in zip(proof.timed, figures, strict=True)
         ),
         gradient,
         devices=devices,
@@ -146,7 +146,6 @@ class _Case:
     given: list[Any]
     """What `get_inputs()` gives, but for memory."""
     shapes: dict[str, torch.Size]
-    modes: dict[str, bool]
 
     @classmethod
     def of(cls, number: int, proof: Proof) -> Self:
@@ -157,8 +156,7 @@ class _Case:
                 given = reference.problem.inputs(device, reference.dtype)
         except UnusableReferenceError:  # what it draws may depend on values
             given = reference.problem.inputs(device, reference.dtype)
-        modes = {name: each.training for name, each in reference.model.named_modules()}
-        return cls(reference.initial_arguments, given, _shapes(reference.model), modes)
+        return cls(reference.initial_arguments, given, _shapes(reference.model))
 
 
 def _shapes(module: nn.Module) -> dict[str, torch.Size]:
@@ -211,50 +209,68 @@ def _devices_named(proof: Proof) -> tuple[torch.device, ...]:
 def _with_kernel(
     known: Deployment, path: Path, source: str, proof: Proof, used: dict[int, _Case]
 ) -> Deployment:
-    arguments = {number: Arguments.of(case.given) for number, case in used.items()}
-    smallest = min(used, key=lambda number: arguments[number].size_bytes)
     own = tensors_of(known.original)
     here = next((each.device for each in own.values()), known.devices[0])
     device = here if here in known.devices else known.devices[0]
-    reference = reference_of(smallest, proof, device)
-    twin = copy.deepcopy(known.original).requires_grad_(False).to(device)
-    for name, tensor in tensors_of(reference.model).items():
-        tensors_of(twin)[name].data = tensors_of(twin)[name].to(tensor.dtype)
-    for name, each in twin.named_modules():
-        each.training = used[smallest].modes.get(name, used[smallest].modes[""])
-    proven = {
-        number: proven_call(twin, used[number].initial_arguments, form, device)
-        for number, form in arguments.items()
-    }
+    model = reference_of(min(used), proof, device).model
+    twin = _judged_twin(known.original, model)
     names = [name for name in own if not name.endswith("num_batches_tracked")]
+    proven = {
+        number: proven_call(twin, case.initial_arguments, Arguments.of(case.given), device)
+        for number, case in used.items()
+    }
     file = imported(proof.candidate, source, path, str(device))
-    kernel = BuiltKernel(proof, file, names, proven)
-    try:
-        try_out(kernel, smallest, arguments[smallest], twin, reference, names)
-    except UsageError as error:
-        raise UsageError(f"{path} can't be used: {error}") from error
-    text = proof.cases[smallest].reference
-    free = frozenset(name for name, each in twin.named_modules() if not may_read_mode(each, text))
+    kernel = built_kernel(proof, file, names, proven)
+    # Cases that are constructed alike are one module: the smallest is tried.
+    faults: dict[str, str] = {}
+    for number, call in sorted(proven.items(), key=lambda item: item[1].arguments.size_bytes):
+        if call.construction not in faults:
+            reference = reference_of(number, proof, device)
+            faults[call.construction] = try_out(kernel, number, call, twin, reference, names)
+    right = {n: call for n, call in proven.items() if not faults[call.construction]}
+    if not right:
+        raise UsageError(f"{path} can't be used: {next(iter(faults.values()))}")
     parameters = tuple(
         each
         for each in inspect.signature(twin.forward).parameters.values()
         if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
     )
+    defaults = [each.default for each in parameters]
+    text = "\n".join(proof.cases[number].reference for number in right)
+    free = frozenset(name for name, each in twin.named_modules() if not may_read_mode(each, text))
+    forms = {name: TensorForm.of(tensor) for name, tensor in tensors_of(twin).items()}
     return replace(
         known,
+        cases=tuple(replace(c, uses_kernel=n in right) for n, c in enumerate(known.cases)),
         kernel=kernel,
-        proven=proven,
+        proven=right,
         arguments={
-            number: Arguments.of([*case.given, *(p.default for p in parameters[len(case.given) :])])
-            for number, case in used.items()
+            number: Arguments.of([*used[number].given, *defaults[len(used[number].given) :]])
+            for number in right
         },
         parameters=parameters,
-        weights={tuple(n.split(".")): TensorForm.of(tensors_of(twin)[n]) for n in names},
+        weights={tuple(name.split(".")): forms[name] for name in names},
         look=look_of(twin, free),
         free=free,
     )
 
 
+def _judged_twin(module: nn.Module, model: nn.Module) -> nn.Module:
+    """A copy with the device, dtypes and modes of the problem's module."""
+    judged, modes = tensors_of(model), {n: each.training for n, each in model.named_modules()}
+    twin = copy.deepcopy(module).requires_grad_(False)
+    for name, tensor in tensors_of(twin).items():
+        tensor.data = tensor.to(judged[name])
+    for name, each in twin.named_modules():
+        each.training = modes.get(name, modes[""])
+    return twin
+
+
 @cache
 def _loaded_class(kind: Any) -> type[LoadedKernel]:
-    return type(f"Loaded{kind.__name__}", (LoadedKernel, kind), {"__module__": kind.__module__})
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return LoadedKernel.forward(self, *args, **kwargs)
+
+    forward.__signature__ = inspect.signature(kind.forward)  # type: ignore[attr-defined]
+    body = {"__module__": kind.__module__, "forward": forward}
+    return type(f"Loaded{kind.__name__}", (LoadedKernel, kind), body)

@@ -106,6 +106,8 @@ def _route(module: nn.Module, known: Deployment, args: tuple[Any, ...], kwargs: 
     """The case, inputs and weights, or why the original must run."""
     if known.kernel is None:
         return _original("no case is faster here")
+    if not torch.compiler.is_compiling() and _is_transformed():
+        return _original("a transform is on: vmap, forward-mode derivatives or torch.jit")
     if look_of(module, known.free) != known.look:
         return _original("a submodule was replaced or has a hook, or the mode was not judged")
     rest = known.parameters[len(args) :]
@@ -121,9 +123,9 @@ def _route(module: nn.Module, known: Deployment, args: tuple[Any, ...], kwargs: 
         reason = reason or found
     if case < 0:
         return _original(reason)
-    given = len(known.proven[case].arguments.leaves)
-    leaves = torch.utils._pytree.tree_leaves(tuple(values))[:given]
-    inputs = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+    proven = known.proven[case].arguments
+    leaves = known.arguments[case].leaves_of(values)
+    inputs = [each for each in (leaves or ())[: len(proven.leaves)] if isinstance(each, Tensor)]
     weights = [_at(module, path) for path in known.weights]
     for (path, form), weight in zip(known.weights.items(), weights, strict=True):
         if found := form.misfit(weight):
@@ -141,8 +143,6 @@ def _route(module: nn.Module, known: Deployment, args: tuple[Any, ...], kwargs: 
         return _original("a gradient is needed")
     if torch.is_autocast_enabled(device.type):
         return _original("autocast is on")
-    if not torch.compiler.is_compiling() and _is_transformed():
-        return _original("a transform is on: vmap, forward-mode derivatives or torch.jit")
     return case, inputs, weights, ""
 
 

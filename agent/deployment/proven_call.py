@@ -35,7 +35,7 @@ class TensorForm:
 
     def misfit(self, value: Any) -> str:
         """How a value differs; empty where it doesn't."""
-        if type(value) not in _PLAIN:
+        if type(value) not in _PLAIN or value.layout is not torch.strided:
             return "of another type"
         if value.dtype != self.dtype:
             return "of another dtype"
@@ -55,12 +55,21 @@ class Arguments:
 
     leaves: tuple[Any, ...]
     spec: TreeSpec
+    is_flat: bool
 
     @classmethod
     def of(cls, values: Iterable[Any]) -> Arguments:
+        given = tuple(values)
+        leaves, spec = tree_flatten(given)
+        forms = tuple(TensorForm.of(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves)
+        return cls(forms, spec, [*map(id, given)] == [*map(id, leaves)])
+
+    def leaves_of(self, values: Sequence[Any]) -> Sequence[Any] | None:
+        """None where they are nested otherwise."""
+        if self.is_flat:
+            return values if len(values) == len(self.leaves) else None
         leaves, spec = tree_flatten(tuple(values))
-        forms = (TensorForm.of(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves)
-        return cls(tuple(forms), spec)
+        return leaves if spec == self.spec else None
 
     @property
     def size_bytes(self) -> int:
@@ -68,8 +77,8 @@ class Arguments:
         return sum(math.prod(form.shape) * form.dtype.itemsize for form in forms)
 
     def misfit(self, values: Sequence[Any]) -> str:
-        leaves, spec = tree_flatten(tuple(values))
-        if spec != self.spec:
+        leaves = self.leaves_of(values)
+        if leaves is None:
             return "the arguments have another structure"
         for form, leaf in zip(self.leaves, leaves, strict=True):
             if isinstance(form, TensorForm):
@@ -81,13 +90,14 @@ class Arguments:
 
     def with_tensors(self, made: Callable[[TensorForm], Tensor]) -> tuple[Any, ...]:
         leaves = [made(leaf) if isinstance(leaf, TensorForm) else leaf for leaf in self.leaves]
-        filled: tuple[Any, ...] = tree_unflatten(leaves, self.spec)
-        return filled
+        return tuple(leaves if self.is_flat else tree_unflatten(leaves, self.spec))
 
 
 @dataclass(frozen=True)
 class ProvenCall:
     initial_arguments: list[Any]
+    construction: str
+    """These as text."""
     arguments: Arguments
     outputs: tuple[TensorForm, ...]
     """Of the original, in the judge's order."""
@@ -96,6 +106,8 @@ class ProvenCall:
     """For each leaf of the result, which output it is."""
 
     def result_of(self, outputs: Sequence[Tensor]) -> Any:
+        if self.result.is_leaf():
+            return outputs[0]
         return tree_unflatten([outputs[place] for place in self.order], self.result)
 
 
@@ -113,8 +125,8 @@ def proven_call(
     if not all(isinstance(leaf, Tensor) for leaf in leaves):
         raise UsageError(f"{type(module).__name__} returns more than tensors")
     # The judge takes the results of a dict in the order of its keys.
-    places = tree_unflatten([torch.tensor(place) for place in range(len(leaves))], spec)
+    places = tree_unflatten([torch.tensor(n, device="cpu") for n in range(len(leaves))], spec)
     numbers = [int(place) for place in flatten(places)]
     forms = tuple(TensorForm.of(leaves[number]) for number in numbers)
     order = tuple(numbers.index(place) for place in range(len(leaves)))
-    return ProvenCall(initial_arguments, arguments, forms, spec, order)
+    return ProvenCall(initial_arguments, repr(initial_arguments), arguments, forms, spec, order)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,12 @@ from torch import nn
 
 from agent.deployment.load import load
 from agent.deployment.loaded_kernel import LoadedKernel
-from tests.agent.proven_kernel import NORM, NORM_IN_CPP, proven
+from agent.optimize import optimize
+from evaluator.settings import Precision
+from problems.errors import UsageError
+from tests.agent.proven_kernel import NORM, NORM_IN_CPP, kernel_of, proven
+from tests.command import ROOT
+from tests.task import task
 
 
 class Norm(nn.Module):
@@ -67,3 +73,285 @@ def test_the_original_runs_for_all_else(norm: LoadedKernel, given: tuple, why: s
         return
     assert right(norm, *given) == "original"
     assert why in norm.last_reason
+
+
+def test_a_gradient_is_never_dropped(norm: LoadedKernel, tmp_path: Path) -> None:
+    other = copy.deepcopy(norm.original)
+    x = X.clone().requires_grad_()
+    assert right(norm, x) == "original" and "gradient" in norm.last_reason
+    for module in (norm, other):
+        module(x).sum().backward()
+    torch.testing.assert_close(norm.weight.grad, other.weight.grad)
+    assert x.grad is not None
+    norm.requires_grad_(False)
+    assert right(norm, X) == "kernel" and right(norm, x) == "original"
+    strict = load(proven(tmp_path, NORM, NORM_IN_CPP), Norm(), gradient="raise")
+    with pytest.raises(UsageError, match="a gradient is needed"):
+        strict(X)
+    with torch.no_grad():
+        assert right(strict, X) == "kernel"
+
+
+@torch.no_grad()
+def test_changed_weights_are_noticed_and_folded_anew(tmp_path: Path) -> None:
+    folds = kernel_of(
+        NORM,
+        "return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * self.folded",
+        constructed="self.folded = self.weight.detach().clone()",
+    )
+    norm = load(proven(tmp_path, NORM, folds), Norm())
+    assert right(norm, X) == "kernel"
+    norm.load_state_dict({"weight": torch.rand(48)})
+    assert right(norm, X) == "kernel"
+    norm.original.weight = nn.Parameter(torch.rand(48))
+    assert right(norm, X) == "kernel"
+    norm.weight.data = torch.rand(48)
+    assert right(norm, X) == "kernel"
+    for fused in (False, True):
+        step = torch.optim.AdamW(norm.parameters(), lr=0.1, fused=fused)
+        norm.weight.grad = torch.rand(48)
+        step.step()
+        assert right(norm, X) == "kernel"
+    with torch.inference_mode():
+        norm.weight.add_(1.0)
+        assert right(norm, X) == "kernel"
+        norm.weight = nn.Parameter(torch.rand(48))
+        assert right(norm, X) == "kernel"
+        norm.weight.add_(1.0)
+        assert right(norm, X) == "kernel"
+
+
+@torch.no_grad()
+def test_what_is_not_folded_shares_memory(norm: LoadedKernel) -> None:
+    assert right(norm, X) == "kernel"
+    norm.weight.data.add_(1.0)  # as averages of weights do, which no counter tells
+    assert right(norm, X) == "kernel"
+
+
+@torch.no_grad()
+def test_copies_have_weights_of_their_own(norm: LoadedKernel, tmp_path: Path) -> None:
+    other, second = copy.deepcopy(norm), load(proven(tmp_path, NORM, NORM_IN_CPP), Norm())
+    other.weight.mul_(3.0)
+    assert other.original.weight is other.weight and norm.original.weight is norm.weight
+    for each in (norm, other, second, norm, other):
+        assert right(each, X) == "kernel"
+    assert not torch.equal(norm(X), other(X))
+    second.load_state_dict(norm.state_dict())
+    assert torch.equal(norm(X), second(X))
+
+
+@torch.no_grad()
+def test_other_dtypes_and_devices(norm: LoadedKernel) -> None:
+    norm.to(torch.bfloat16)
+    assert right(norm, X.bfloat16()) == "original"
+    assert right(norm, X) == "original" and "weight is of another dtype" in norm.last_reason
+    norm.float()
+    assert right(norm, X) == "kernel"
+    with torch.autocast("cpu", torch.bfloat16):
+        assert right(norm, X) == "original" and "autocast" in norm.last_reason
+    padded = torch.randn(6 * 48 + 1)[1:].view(6, 48)  # begins at an odd place
+    assert right(norm, padded) == "kernel"
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+@torch.no_grad()
+def test_transforms_get_the_original(norm: LoadedKernel) -> None:
+    many = torch.randn(3, 6, 48)
+    torch.testing.assert_close(torch.vmap(norm)(many), torch.vmap(norm.original)(many))
+    _, tangent = torch.func.jvp(norm, (X,), (X,))
+    torch.testing.assert_close(tangent, torch.func.jvp(norm.original, (X,), (X,))[1])
+    assert norm.calls["kernel"] == 0
+    traced = torch.jit.trace(norm, X)
+    torch.testing.assert_close(traced(2 * X), norm.original(2 * X))
+
+
+class Block(nn.Module):
+    """A part of a model that has parts, a norm in whose mode all depends, and several results."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+        self.norm = nn.BatchNorm1d(8)
+
+    def forward(self, x, scale=2.0):
+        y = self.norm(self.linear(x))
+        return {"y": y, "both": (x * scale, y.sum(-1))}
+
+
+BLOCK = task(
+    "y = self.norm(self.linear(x))\nreturn {'y': y, 'both': (x * scale, y.sum(-1))}",
+    init="self.linear = nn.Linear(8, 8)\nself.norm = nn.BatchNorm1d(8)\nself.eval()",
+    x="torch.randn(4, 8)",
+    scale="2.0",
+)
+
+
+@pytest.fixture
+def block(tmp_path: Path) -> LoadedKernel:
+    module = Block().eval()
+    module.norm.running_mean.normal_()
+    return load(proven(tmp_path, BLOCK, kernel_of(BLOCK)), module)
+
+
+@torch.no_grad()
+def test_nested_results_and_defaults(block: LoadedKernel) -> None:
+    x = torch.randn(4, 8)
+    assert right(block, x) == right(block, x, 2.0) == right(block, x=x, scale=2.0) == "kernel"
+    assert right(block, x, scale=3.0) == "original"
+    with pytest.raises(TypeError):
+        block(x, other=1)
+
+
+@torch.no_grad()
+def test_the_mode_counts(block: LoadedKernel) -> None:
+    x = torch.randn(4, 8)
+    block.train()
+    before = block.norm.running_mean.clone()
+    block(x)
+    assert block.calls == {"kernel": 0, "original": 1}
+    assert not torch.equal(before, block.norm.running_mean)
+    block.eval()
+    assert right(block, x) == "kernel"
+
+
+@torch.no_grad()
+def test_a_changed_module_gets_the_original(block: LoadedKernel) -> None:
+    x = torch.randn(4, 8)
+    seen: list[torch.Tensor] = []
+    outer = block.register_forward_hook(lambda *_: seen.append(x))
+    assert right(block, x) == "kernel" and seen
+    outer.remove()
+    inner = block.linear.register_forward_hook(lambda m, args, out: out + 1)
+    assert right(block, x) == "original"
+    inner.remove()
+    assert right(block, x) == "kernel"
+    block.linear = nn.Sequential(nn.Linear(8, 8))
+    assert right(block, x) == "original" and "replaced" in block.last_reason
+
+
+def test_compiled_and_exported(norm: LoadedKernel) -> None:
+    torch._dynamo.reset()
+    compiled = torch.compile(norm, fullgraph=True, backend="aot_eager")
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(X), norm.original(X))
+        norm.weight.add_(1.0)
+        torch.testing.assert_close(compiled(X), norm.original(X))
+        exported = torch.export.export(norm, (X,))
+        assert "kernel_refinery" in str(exported.graph)
+        torch.testing.assert_close(exported.module()(X), norm.original(X))
+        with torch.autocast("cpu", torch.bfloat16):
+            torch.testing.assert_close(compiled(X.bfloat16()), norm.original(X.bfloat16()))
+        odd = torch.randn(48, 6).t()
+        torch.testing.assert_close(compiled(odd), norm.original(odd))
+    compiled(X).sum().backward()
+    norm.weight.grad, found = None, norm.weight.grad
+    norm.original(X).sum().backward()
+    torch.testing.assert_close(found, norm.weight.grad)
+    known = norm._deployment
+    torch.library.opcheck(known.kernel.operator, (0, [X], [norm.weight.detach()]))
+
+
+def test_compiled_with_a_dynamic_batch(block: LoadedKernel) -> None:
+    torch._dynamo.reset()
+    compiled = torch.compile(block, fullgraph=True, dynamic=True, backend="aot_eager")
+    with torch.no_grad():
+        for rows in (5, 4, 7, 4):
+            x = torch.randn(rows, 8)
+            torch.testing.assert_close(compiled(x), block.original(x))
+        rows = torch.export.Dim("rows", min=5, max=9)
+        exported = torch.export.export(
+            block, (x := torch.randn(6, 8),), dynamic_shapes=({0: rows},)
+        )
+        torch.testing.assert_close(exported.module()(x[:5]), block.original(x[:5]))
+
+
+SLICES = {"6, 48 -> 6, 48": 2.0, "6, 48 -> 7, 48": 0.9, "6, 48 -> 8, 48": None}
+
+
+@torch.no_grad()
+def test_of_several_cases_the_kernel_gets_those_that_it_wins(tmp_path: Path) -> None:
+    norm = load(proven(tmp_path, NORM, NORM_IN_CPP, speedups=SLICES), Norm())
+    ran = [right(norm, torch.randn(rows, 48)) for rows in (6, 7, 8, 9)]
+    assert ran == ["kernel", "original", "original", "original"]
+    assert [case.uses_kernel for case in norm.cases] == [True, False, False]
+    assert [case.name for case in norm.cases] == ["rows=6, 48", "rows=7, 48", "rows=8, 48"]
+
+
+@torch.no_grad()
+def test_the_rival_is_chosen(tmp_path: Path) -> None:
+    path = proven(tmp_path, NORM, NORM_IN_CPP, compiled=0.8)
+    assert right(load(path, Norm()), X) == "kernel"
+    loaded = load(path, Norm(), against="compile")
+    assert right(loaded, X) == "original" and loaded.last_reason == "no case is faster here"
+    with pytest.raises(UsageError, match="--baseline max_autotune"):
+        load(path, Norm(), against="max_autotune")
+
+
+@torch.no_grad()
+def test_a_problem_in_half_precision(tmp_path: Path) -> None:
+    kernel = kernel_of(NORM)
+    norm = load(proven(tmp_path, NORM, kernel, precision=Precision.BF16, weights="derived"), Norm())
+    assert right(norm, X.bfloat16()) == "original"
+    norm.to(torch.bfloat16)
+    assert right(norm, X.bfloat16()) == "kernel"
+
+
+@pytest.mark.thorough
+def test_readmes_example_is_optimised_and_loaded(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text()
+    problem = tmp_path / "my_module.py"
+    source = text.split("```python")[1].split("```")[0]
+    problem.write_text(source.replace("4096, 8192", "512, 1024").replace("8192", "1024"))
+    options = {"model": "offline/tuner", "budget": 1, "device": "cpu", "timing_seconds": 0.5}
+    result = optimize(problem, output=str(tmp_path / "run"), **options)
+    loaded = load(result)
+    (case,) = loaded.cases
+    assert case.speedup == result.speedup
+    x = torch.randn(512, 1024)
+    with torch.no_grad():
+        assert right(loaded, x) == ("kernel" if case.verdict == "faster" else "original")
+    assert right(loaded, x) == "original"  # its weight needs a gradient
+
+
+WINDOW = task(
+    "return x * self.factor",
+    init="self.factor = factor",
+    sizes={"factor": "1.5"},
+    x="torch.randn(6, 48)",
+)
+
+
+@torch.no_grad()
+def test_a_case_of_another_module_is_left_out(tmp_path: Path) -> None:
+    cases = {"[1.5] -> [2.5]": 3.0, "[1.5] -> [1.5]": 2.0}
+    path = proven(tmp_path, WINDOW, kernel_of(WINDOW), speedups=cases, weights="none")
+    module = load(path).original
+    module.factor = 1.5
+    loaded = load(path, module)
+    assert right(loaded, X) == "kernel"
+    assert [case.uses_kernel for case in loaded.cases] == [False, True]
+
+
+def test_layers_of_a_kind_are_compiled_once(tmp_path: Path) -> None:
+    torch._dynamo.reset()
+    path = proven(tmp_path, NORM, NORM_IN_CPP)
+    layers = [load(path, Norm()) for _ in range(9)]  # more than Dynamo compiles anew
+    with torch.no_grad():
+        for layer in layers:
+            layer.compile(backend="eager", fullgraph=True)
+            torch.testing.assert_close(layer(X), layer.original(X))
+
+
+@torch.no_grad()
+def test_the_users_defaults_change_nothing(tmp_path: Path) -> None:
+    path, module = proven(tmp_path, NORM, NORM_IN_CPP), Norm()
+    torch.set_default_dtype(torch.float64)
+    torch.set_default_device("meta")
+    state = torch.get_rng_state()
+    try:
+        loaded = load(path, module)
+        assert right(loaded, X) == "kernel"
+    finally:
+        torch.set_default_dtype(torch.float32)
+        torch.set_default_device(None)
+    assert torch.equal(state, torch.get_rng_state())

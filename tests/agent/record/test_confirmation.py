@@ -11,6 +11,7 @@ from agent.record.confirmation import Confirmation
 from agent.record.events import JudgedAgain, JudgingAgain
 from agent.record.figures import ratio
 from agent.record.progress import best_of
+from agent.record.proof import Proof
 from agent.record.result import ProblemResult, Stop
 from agent.record.store import open_store
 from agent.view.summary import summary_lines
@@ -72,6 +73,10 @@ def test_the_best_kernel_is_judged_again(made) -> None:
     assert [each.confirmation for each in world.seen(JudgedAgain)] == [found.confirmation]
     assert found.turns == 9
     assert found.spent.calls == 9
+    proof = Proof.model_validate_json(world.files.proof_path("first").read_bytes())
+    assert proof.candidate == found.best.candidate
+    assert proof.evaluation == found.confirmation.evaluation
+    assert [case.reference for case in proof.cases] == [world.problem("first").source]
 
 
 def test_one_that_fails_is_struck_and_the_next_best_takes_its_place(made) -> None:
@@ -107,12 +112,14 @@ def test_after_so_many_none_is_handed_over(made) -> None:
     found = only(world, confirm=2)
     assert len(world.executor.again) == len(found.struck) == 2
     assert found.best is None and found.best_path is None and found.confirmation is None
+    assert not world.files.proof_path("first").exists()
     assert found.correct > 2
 
 
 def test_it_can_be_turned_off(made) -> None:
     world = made(0)
     assert only(world, confirm=0).confirmation is None
+    assert not world.files.proof_path("first").exists()
     assert not world.executor.again
 
 
