@@ -1,4 +1,4 @@
-"""Kernel Refinery from Python: `optimize`, `load`, `check`, `load_problem` and `load_runs`.
+"""Kernel Refinery from Python: `optimize`, `load`, `apply`, `check`, `load_problem`, `load_runs`.
 
 The packages behind it have short names (`agent`, `tools`, ...). In a checkout they lie beside this
 one. A wheel has them in `kernel_refinery/packages`, so that they stay out of site-packages.
@@ -12,10 +12,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-__all__ = ["Result", "check", "load", "load_problem", "load_runs", "optimize"]
+__all__ = ["Result", "apply", "check", "load", "load_problem", "load_runs", "optimize"]
 
 _HOME = {
     "Result": "agent.optimize",
+    "apply": "agent.deployment.applied",
     "check": "evaluator.check",
     "load": "agent.deployment.load",
     "load_problem": "problems.loader",

@@ -17,6 +17,7 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "run": Command("agent.run", "a model writes kernels, and refines them within a budget"),
+    "apply": Command("agent.apply", "put a kernel into a model, and time the model"),
     "check": Command("evaluator.check", "judge one kernel, or a folder of kernels"),
     "profile": Command("tools.profile", "show where the time of a correct kernel goes"),
     "show": Command("agent.show", "print a recorded run, turn by turn"),

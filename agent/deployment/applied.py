@@ -1,0 +1,142 @@
+"""`apply`: a kernel in the places of a model that it fits, kept where the model gets faster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import nn
+from torch.utils._pytree import tree_leaves
+
+from agent.deployment.load import load
+from agent.deployment.model_times import ModelTimes
+from agent.deployment.places import Places
+from agent.optimize import Result
+from agent.recording.model_file import words
+from agent.recording.recorded_calls import Call, calls_of, run
+from evaluator.judge.timing.interval import Interval
+from problems.errors import UsageError
+
+_CLOSE = {torch.float16: 1e-2, torch.bfloat16: 2e-2}
+_CLOSE_ELSE = 2e-3
+"""How far the model's results may move, by their norm."""
+
+
+@dataclass(frozen=True)
+class Applied:
+    model: nn.Module
+    """Another object than the one given only where all of it is replaced."""
+    places: Places
+    kept: bool
+    """Whether `model` has the kernel."""
+    speedup: float
+    """Of the replaced parts, within the model."""
+    share: float
+    """Of the model's time, which these parts had."""
+    eager: Interval
+    """How much faster the whole model is."""
+    compiled: Interval | str
+    """The same with both compiled by torch.compile, or why there is no such figure."""
+    difference: float
+    """Between the model's results before and after, by their norm."""
+
+    def undo(self) -> nn.Module:
+        """The model as it was."""
+        return self.places.put(kernel=False)
+
+    def lines(self) -> Iterator[str]:
+        compiled = self.compiled if isinstance(self.compiled, str) else _words(self.compiled)
+        yield (
+            f"{', '.join(self.places.loaded) or 'the model'} {self.speedup:.2f}x; it had"
+            f" {self.share:.0%} of the time; model {_words(self.eager)}; compiled {compiled}"
+        )
+        yield f"the model's results differ by {self.difference:.1e} of their size"
+        for name, each in self.places.loaded.items():
+            if each.calls["original"]:
+                yield f"in {name or 'the model'} the original ran, too: {each.last_reason}"
+        if self.eager.low <= 1.0:
+            yield f"nothing is gained{'' if self.kept else ': the model is as it was'}"
+
+
+def apply(
+    model: nn.Module,
+    kernel: Path | str | Result,
+    inputs: Any,
+    *,
+    module: str | None = None,
+    against: Literal["eager", "compile", "max_autotune"] = "eager",
+    keep: Literal["faster", "always"] = "faster",
+    compiled: bool = True,
+    seconds: float = 5.0,
+    allow_unsafe: bool = False,
+) -> Applied:
+    """Put a kernel in place of `module`, or of all submodules that it fits, as `load` does.
+
+    `inputs` are the model's: a tuple of arguments, a dict of them by name, or a list of such. With
+    them the model is timed with and without the kernel, for so many seconds, and as long again
+    where both are `compiled`. Weights, names in the state dict and hooks stay. Where nothing is
+    gained, the model stays as it was. Raises `UsageError` where the kernel fits nowhere, or changes
+    the model's results.
+    """
+    calls = calls_of(inputs)
+    loaded = partial(load, kernel, against=against, allow_unsafe=allow_unsafe)
+    if module is None:
+        places = Places.fitting(model, loaded)
+    else:
+        places = Places.named(model, module, loaded)
+    kept = False
+    try:
+        results = [_results(places.put(kernel), calls) for kernel in (False, True)]
+        difference, allowed = _difference(*results)
+        if not difference <= allowed:
+            raise UsageError(
+                f"with the kernel the model's results differ by {difference:.1e} of their size,"
+                f" more than {allowed:.0e}: it is left out"
+            )
+        times = ModelTimes(places, calls, seconds)
+        speedup, share = times.of_places()
+        eager = times.ratio(lambda form: form)
+        both = _compiled(times) if compiled else "not timed"
+        kept = keep == "always" or eager.low > 1.0
+    finally:
+        placed = places.put(kept)
+    return Applied(placed, places, kept, speedup, share, eager, both, difference)
+
+
+def _compiled(times: ModelTimes) -> Interval | str:
+    try:
+        return times.ratio(torch.compile)
+    except Exception as error:  # noqa: BLE001  (of any kind: many programs take part)
+        return f"not possible here ({words(error)})"
+
+
+def _results(model: nn.Module, calls: Sequence[Call]) -> list[torch.Tensor]:
+    gpu = [torch.cuda.current_device()] if torch.cuda.is_initialized() else []
+    with torch.random.fork_rng(gpu):
+        torch.manual_seed(0)
+        leaves = tree_leaves(run(model, calls))
+    return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+
+
+def _difference(
+    before: Sequence[torch.Tensor], after: Sequence[torch.Tensor]
+) -> tuple[float, float]:
+    """The largest one, and what is allowed; of what can't be compared NaN."""
+    if not before or [(a.shape, a.dtype) for a in after] != [(b.shape, b.dtype) for b in before]:
+        return float("nan"), 0.0
+    found = (0.0, _CLOSE_ELSE)
+    for one, other in zip(after, before, strict=True):
+        alike = (one == other) | (one.isnan() & other.isnan())
+        a, b = (torch.where(alike & ~other.isfinite(), 0, x).double() for x in (one, other))
+        off = float((a - b).norm() / b.norm().clamp(min=1e-300))
+        allowed = _CLOSE.get(other.dtype, _CLOSE_ELSE)
+        found = max(found, (off, allowed), key=lambda each: each[0] / each[1])
+    return found
+
+
+def _words(ratio: Interval) -> str:
+    return f"{ratio.value:.2f}x [{ratio.low:.2f}, {ratio.high:.2f}]"

@@ -1,0 +1,64 @@
+"""The places in a model where a kernel stands, and what they were."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from agent.deployment.loaded_kernel import LoadedKernel
+from agent.recording.recorded_calls import submodule
+from problems.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Places:
+    whole: nn.Module
+    loaded: dict[str, LoadedKernel]
+    """By the name of what each replaces; an empty name is all of the model."""
+
+    def put(self, kernel: bool) -> nn.Module:
+        """The model with the kernel, or as it was."""
+        for name, each in self.loaded.items():
+            above, _, last = name.rpartition(".")
+            if name:
+                self.whole.get_submodule(above)._modules[last] = each if kernel else each.original
+        return self.loaded.get("", self.whole) if kernel else self.whole
+
+    @classmethod
+    def named(cls, model: nn.Module, name: str, load: Callable[..., LoadedKernel]) -> Places:
+        made = load(module := submodule(model, name))
+        every = model.named_modules(remove_duplicate=False)
+        return cls(model, {other: made for other, each in every if each is module})
+
+    @classmethod
+    def fitting(cls, model: nn.Module, load: Callable[..., LoadedKernel]) -> Places:
+        """All that the kernel fits, but nothing inside another one.
+
+        Raises `UsageError` where there is none, with what was said of the last one that looked so.
+        """
+        wanted = _shapes(load(None).original)  # raises for a kernel that can't be used at all
+        loaded: dict[str, LoadedKernel] = {}
+        made: dict[nn.Module, LoadedKernel] = {}
+        refused: Exception | None = None
+        for name, each in model.named_modules(remove_duplicate=False):
+            if any(not outer or name.startswith(f"{outer}.") for outer in loaded):
+                continue
+            if each not in made and _shapes(each) == wanted:
+                try:
+                    made[each] = load(each)
+                except Exception as error:  # noqa: BLE001  (so does a module that takes other inputs)
+                    refused = error
+            if each in made:
+                loaded[name] = made[each]
+        if not loaded:
+            hint = f": {refused}" if refused else ": none has weights of these names and shapes"
+            raise UsageError(f"the kernel fits no module of {type(model).__name__}{hint}")
+        return cls(model, loaded)
+
+
+def _shapes(module: nn.Module) -> dict[str, torch.Size]:
+    tensors = [*module.named_parameters(), *module.named_buffers()]
+    return {name: tensor.shape for name, tensor in tensors}
