@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from enum import StrEnum
+from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
@@ -336,6 +337,8 @@ class ProblemRequest(Record):
     """The same at other sizes, at which the candidate must be right, but isn't timed."""
     cases: tuple[Case, ...] = ()
     """What the problem is served at, the heaviest first; `reference` is that of the first one."""
+    weights: Path | None = None
+    """A file of weights with which the candidate must be right as well."""
     is_timed: bool = True
     """False for a case that is verified only."""
     settings: Settings
@@ -349,6 +352,7 @@ class ProblemRequest(Record):
             "reference": problem.reference(size_class),
             "hidden_references": problem.hidden_references(size_class),
             "cases": problem.cases(size_class),
+            "weights": problem.weights,
             "settings": settings,
         }
         return cls.model_validate(asked | fields)
@@ -363,10 +367,9 @@ class ProblemRequest(Record):
             return [self]
         timed = self.settings.timed_cases or len(self.cases)
         one = self.model_copy(update={"cases": ()})
+        bare = one.model_copy(update={"hidden_references": (), "weights": None})
         others = [
-            one.model_copy(
-                update={"reference": case.reference, "hidden_references": (), "is_timed": n < timed}
-            )
+            bare.model_copy(update={"reference": case.reference, "is_timed": n < timed})
             for n, case in enumerate(self.cases[1:], 1)
         ]
         return [one, *others]

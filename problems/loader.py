@@ -186,6 +186,11 @@ def _read(entry: _Entry) -> Problem:
         )
     cases_of(source, SizeClass.GPU)  # where one is wrong, its author learns it here
     declared = metadata(tree).category
+    weights = entry.path.resolve().with_suffix(".safetensors")
+    digest = hashlib.sha256(source.encode())
+    if weights.is_file():
+        with weights.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
     return Problem(
         id=entry.id if entry.level else _safe(entry.stem),
         suite=entry.suite,
@@ -194,7 +199,8 @@ def _read(entry: _Entry) -> Problem:
         category=ast.literal_eval(declared.value) if declared else derive_category(tree),
         path=entry.path.resolve(),
         source=source,
-        hash=hashlib.sha256(source.encode()).hexdigest()[:16],
+        weights=weights if weights.is_file() else None,
+        hash=digest.hexdigest()[:16],
     )
 
 

@@ -37,8 +37,10 @@ class Problem(BaseModel):
     """Of a data set's problem: a copy in the cache."""
     source: str
     """The whole file."""
+    weights: Path | None = None
+    """`NAME.safetensors` beside `NAME.py`: what a user has trained, in no prompt. None: no file."""
     hash: str
-    """SHA-256 of `source`, first 16 hex digits."""
+    """SHA-256 of `source`, and of `weights` where there are some; first 16 hex digits."""
 
     def reference(self, size_class: SizeClass) -> str:
         """The module as the model and the judge see it.

@@ -130,8 +130,8 @@ def _refuse_changed_problems(problems: Sequence[Problem], store: RunStore) -> No
     for problem in problems:
         if store.log.progress(problem.id).problem_hash not in (None, problem.hash):
             raise UsageError(
-                f"{problem.path} has changed since {store.path} was begun; choose another"
-                " folder with -o, or start over with --redo"
+                f"{problem.path}{' or its weights' if problem.weights else ''} has changed since"
+                f" {store.path} was begun; choose another folder with -o, or start over with --redo"
             )
 
 

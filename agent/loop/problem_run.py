@@ -60,7 +60,6 @@ class ProblemRun:
 
     def _proof(self, found: Confirmation) -> Proof:
         deps = self._deps
-        weights = deps.problem.path.with_suffix(".safetensors")
         return Proof(
             problem=deps.problem.id,
             candidate=found.candidate,
@@ -68,7 +67,7 @@ class ProblemRun:
             settings=confirming(deps.settings),
             cases=cases_proven(deps.problem, deps.settings),
             evaluation=found.evaluation,
-            weights=weights if weights.exists() else None,
+            weights=deps.problem.weights,
         )
 
     def _start(self) -> None:

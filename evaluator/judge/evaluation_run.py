@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import torch
 
@@ -283,6 +284,28 @@ class EvaluationRun:
             if self.runner is not None:
                 self.runner.close()
             self.context, self.runner = visible
+
+    def with_weights(self, path: Path) -> None:
+        """The first calls once more, in a worker of its own, with weights that a user has."""
+        assert self.runner is not None
+        with self.context.memory.settled_after():
+            self.runner.worker.end()
+        reference, runner = self.context.reference, self.context.workers.new()
+        try:
+            self._load(runner)
+            reference.construct_publicly()
+            reference.load(path)
+            if Construction(self.context.setup, reference.state()).on(runner) == "unmatched":
+                message = (
+                    "its parameters are the reference's neither by name nor by order and shape"
+                )
+                raise Rejection(Status.INTEGRITY, Reason.WEIGHTS_UNMATCHED, message)
+            self._call_first(runner)
+        except Rejection as rejection:
+            rejection.message += f" (with the weights of {path.name})"
+            raise
+        finally:
+            runner.close()
 
     def time(self, runner: ModuleRunner) -> None:
         """Time the candidate beside its baselines, some calls verified; raises `Rejection`.

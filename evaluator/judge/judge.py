@@ -77,6 +77,8 @@ class Judge:
             shortage: Exception | None = None
             try:
                 context.hidden(request.hidden_references)
+                if request.weights is not None:
+                    context.reference.load(request.weights)
                 baseline = context.baselines.get(BaselineName.EAGER)
                 if baseline is not None and request.settings.isolation == "strict":
                     insist(baseline.worker.isolation, self._builder.isolation)
@@ -332,6 +334,8 @@ class Judge:
             run.at_hidden_sizes(other, another=other is not hidden[-1])
         if request.is_timed:
             run.time(runner)
+        if request.weights is not None:
+            run.with_weights(request.weights)
         run.decide()
 
     def close(self) -> None:

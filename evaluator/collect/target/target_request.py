@@ -11,7 +11,7 @@ REQUEST = "request.json"
 
 def write_request(folder: Path, request: EvaluationRequest) -> None:
     # The candidate reads it there: of the problem, it has what the prompt shows.
-    shown = request.model_copy(update={"hidden_references": ()})
+    shown = request.model_copy(update={"hidden_references": (), "weights": None})
     (folder / REQUEST).write_text(shown.model_dump_json())
 
 

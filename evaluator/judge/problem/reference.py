@@ -10,10 +10,13 @@ import copy
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 
 from evaluator.backend_flags import BackendFlags
 from evaluator.errors import UnusableReferenceError
@@ -202,6 +205,21 @@ class Reference:
 
     def set_state(self, state: dict[str, torch.Tensor]) -> None:
         self._fill(iter(state.items()))
+
+    def load(self, path: Path) -> None:
+        """Take the weights of a file. Raises `UnusableReferenceError` where they do not fit."""
+        own = self.model.state_dict()
+        try:
+            given = load_file(path)
+            # A candidate is given no integers, so the reference keeps its own.
+            chosen = {n: v if v.is_floating_point() else own.get(n, v) for n, v in given.items()}
+            self.model.load_state_dict(chosen)
+        except (OSError, SafetensorError, RuntimeError) as error:
+            raise UnusableReferenceError(
+                f"the weights {path} do not fit Model; save its state_dict there, or move the "
+                f"file away: {' '.join(str(error).split())}"
+            ) from None
+        self.set_state({})  # whoever keeps something of it learns that it changed
 
     def randomise(self, seed: int) -> None:
         """Give the model other parameters and running statistics of the same kind of spread."""

@@ -6,8 +6,11 @@ import math
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import save_file
 
 from agent.record.progress import best_of
+from evaluator.errors import UnusableReferenceError
 from evaluator.evaluation import (
     Backend,
     Candidate,
@@ -144,3 +147,43 @@ def test_a_kernel_that_is_wrong_at_one_case_is_refused_with_its_name(served) -> 
         evaluation = served(wrong, timed_cases=timed)
         assert (evaluation.status, evaluation.case) == (Status.INCORRECT, "ROWS=8")
         assert evaluation.timing is None and evaluation.cases == ()
+
+
+SCALED = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(64))
+
+    def forward(self, x):
+        return x * self.scale{kernel}
+
+def get_inputs():
+    return [torch.rand(8, 64)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_kernel_must_be_right_with_the_weights_beside_the_problem(served, tmp_path) -> None:
+    problem = SCALED.format(kernel="")
+    right, wrong = (
+        SCALED.format(kernel=tail).replace("class Model(", "class ModelNew(")
+        for tail in ("", ".clamp(max=100.0)")
+    )
+    assert served(wrong, problem).status is Status.CORRECT
+    before = load_problem(str(tmp_path / "served.py"))
+    save_file({"scale": torch.linspace(0.0, 1e4, 64)}, tmp_path / "served.safetensors")
+    evaluation = served(wrong, problem)
+    assert evaluation.status is Status.INCORRECT
+    assert evaluation.message.endswith("(with the weights of served.safetensors)")
+    assert served(right, problem).status is Status.CORRECT
+    # Another file makes another problem of it: a run does not go on with its verdicts.
+    assert load_problem(str(tmp_path / "served.py")).hash != before.hash
+    save_file({"scales": torch.ones(3)}, tmp_path / "served.safetensors")
+    with pytest.raises(UnusableReferenceError, match=r"served.safetensors do not fit .*scales"):
+        served(right, problem)
