@@ -116,19 +116,22 @@ class BuiltKernel:
 
         with as_the_judge_constructs():
             loaded = with_weights(build, self._file.ModelNew, numbers)
-        if loaded.fit != self._proof.evaluation.weights:
-            raise UsageError(f"it takes weights otherwise than when it was judged: {loaded.fit}")
+        if loaded.fit != (judged := self._proof.evaluation.weights):
+            raise UsageError(f"it takes weights otherwise than as judged: {loaded.fit}, {judged}")
         module = loaded.module.to(device)
         if (dtype := DTYPES[self._proof.settings.precision]) is not torch.float32:
             module = module.to(dtype)
         module.requires_grad_(False)
-        # One that may be moved keeps no addresses, and can do with the given weights' memory.
-        shares = self._proof.outcome(Life.MOVED).startswith("holds")
-        for name, own in [*module.named_parameters(), *module.named_buffers()]:
-            if name in given and name not in numbers:
-                own.copy_(given[name])  # a table of integers, say
-            if shares and name in given:
-                _share(module, name, own, given[name].detach())
+        own = [*module.named_parameters(), *module.named_buffers()]
+        floating = [name for name, each in own if each.is_floating_point() or each.is_complex()]
+        renamed = dict(zip(floating, numbers, strict=True)) if loaded.fit == "ordered" else {}
+        for name, tensor in own:
+            weight = given.get(renamed.get(name, name))
+            if weight is not None and name not in floating:
+                tensor.copy_(weight)  # a table of integers, say
+            # One that may be moved keeps no addresses, and can do with the given weights' memory.
+            if weight is not None and self._proof.outcome(Life.MOVED).startswith("holds"):
+                _share(module, name, tensor, weight.detach())
         return module
 
 
@@ -156,12 +159,13 @@ def built_kernel(
     return _BUILT[key]
 
 
-@cache
 def imported(candidate: str, source: str, path: Path, device: str) -> types.ModuleType:
     """The kernel's file, run once in a process, with `load_inline` and `load` as in a worker."""
-    file = types.ModuleType(f"kernel_refinery_{candidate}")
+    name = f"kernel_refinery_{candidate}"
+    if name in sys.modules:
+        return sys.modules[name]
+    file = sys.modules[name] = types.ModuleType(name)
     file.__file__ = str(path)
-    sys.modules[file.__name__] = file
     builder = Builder(cache_folder(), cuda_arch=describe(device).cuda_architecture)
     before = cpp_extension.load_inline, cpp_extension.load
     build_stub.install(builder.build)
@@ -169,6 +173,7 @@ def imported(candidate: str, source: str, path: Path, device: str) -> types.Modu
         with as_the_judge_constructs():
             exec(compile(source, str(path), "exec"), vars(file))
     except (InfrastructureError, RuntimeError, ImportError, OSError) as error:
+        del sys.modules[name]
         raise UsageError(f"{path} can't be built or imported: {first_line(error)}") from error
     finally:
         cpp_extension.load_inline, cpp_extension.load = before

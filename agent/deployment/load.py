@@ -214,7 +214,7 @@ def _with_kernel(
     device = here if here in known.devices else known.devices[0]
     model = reference_of(min(used), proof, device).model
     twin = _judged_twin(known.original, model)
-    names = [name for name in own if not name.endswith("num_batches_tracked")]
+    names = [name for name in tensors_of(model) if not name.endswith("num_batches_tracked")]
     proven = {
         number: proven_call(twin, case.initial_arguments, Arguments.of(case.given), device)
         for number, case in used.items()
@@ -236,8 +236,9 @@ def _with_kernel(
         if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
     )
     defaults = [each.default for each in parameters]
-    text = "\n".join(proof.cases[number].reference for number in right)
-    free = frozenset(name for name, each in twin.named_modules() if not may_read_mode(each, text))
+    free = frozenset(name for name, each in twin.named_modules() if not may_read_mode(each))
+    if any(".training" in proof.cases[number].reference for number in right):
+        free -= {""}
     forms = {name: TensorForm.of(tensor) for name, tensor in tensors_of(twin).items()}
     return replace(
         known,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from dataclasses import dataclass, field, replace
+from types import CodeType, FunctionType
 from typing import Any, Literal
 
 import torch
@@ -173,13 +174,15 @@ def look_of(module: nn.Module, free: frozenset[str]) -> Look:
     return tuple(found)
 
 
-def may_read_mode(module: nn.Module, reference: str) -> bool:
-    """Whether its result may depend on `training`, as far as the text of its classes tells, or of
-    the problem where they have none."""
+def may_read_mode(module: nn.Module) -> bool:
+    """Whether its result may depend on `training`, as far as the code of its classes tells."""
     if isinstance(module, nn.modules.dropout._DropoutNd) and module.p == 0.0:
         return False
     kinds = [kind for kind in type(module).__mro__ if kind not in (nn.Module, object)]
-    try:
-        return any("training" in inspect.getsource(kind) for kind in kinds)
-    except (OSError, TypeError):
-        return "training" in reference
+    parts = [part for kind in kinds for part in vars(kind).values()]
+    return any(_names_mode(part.__code__) for part in parts if isinstance(part, FunctionType))
+
+
+def _names_mode(code: CodeType) -> bool:
+    inner = (each for each in code.co_consts if isinstance(each, CodeType))
+    return "training" in code.co_names or any(map(_names_mode, inner))

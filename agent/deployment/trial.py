@@ -7,7 +7,7 @@ see is refused.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -46,20 +46,25 @@ def try_out(
     weights = tensors_of(twin)
     own = {name: tensor.clone() for name, tensor in weights.items()}
     others = {**own, **reference.randomised(1)}
+    before: Mapping[str, Tensor] = {}
     kept: list[Tensor] = []
     copies: list[Tensor] = []
-    for seed, state in enumerate((own, others, own)):
-        for name, tensor in weights.items():
+    # The last call follows one with the same weights, whose result it may overwrite.
+    for seed, state in enumerate((own, others, own, own)):
+        for name, tensor in weights.items() if state is not before else ():
             tensor.copy_(state[name])
+        before = state
         with torch.random.fork_rng([reference.device] if reference.device.type == "cuda" else []):
             drawn = iter(_tensors_in(reference.fresh_inputs(seed)))
             given = call.arguments.with_tensors(lambda _, drawn=drawn: next(drawn))  # type: ignore[misc]
             everything = [*_tensors_in(given), *weights.values()]
-            before = [each._version for each in everything]
+            versions = [each._version for each in everything]
             torch.manual_seed(seed)
             wanted = flatten(twin.forward(*given))
-            if [each._version for each in everything] != before:
+            if [each._version for each in everything] != versions:
                 return "its module changes its inputs or buffers"
+            if _overlap(wanted, everything):
+                return "its module returns an input or a part of one"
             for name, tensor in tensors_of(reference.model).items():
                 tensor.copy_(state[name])
             meant = reference.run(list(given), random_seed=seed)
@@ -69,13 +74,17 @@ def try_out(
             made = kernel.run(case, _tensors_in(given), [weights[name] for name in names])
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything
             return f"{type(error).__name__}: {first_line(error)}"
-        places = {each.untyped_storage().data_ptr() for each in everything}
-        if any(each.untyped_storage().data_ptr() in places for each in (*made, *wanted)):
-            return "an input or a part of one is returned"
         if found := _difference(made, wanted):
             return f"it does not do what the module does: {found}"
-        kept, copies = kept or made, copies or [each.clone() for each in made]
-    return "" if all(map(same, kept, copies)) else "its next call overwrites its result"
+        if _overlap(made, everything) or not all(map(same, kept, copies)):
+            return "its result lies in an input, or the next call overwrites it"
+        kept, copies = made, [each.clone() for each in made]
+    return ""
+
+
+def _overlap(some: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
+    places = {each.untyped_storage().data_ptr() for each in others}
+    return any(each.untyped_storage().data_ptr() in places for each in some)
 
 
 def _tensors_in(value: object) -> list[Tensor]:

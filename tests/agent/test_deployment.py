@@ -355,3 +355,26 @@ def test_the_users_defaults_change_nothing(tmp_path: Path) -> None:
         torch.set_default_dtype(torch.float32)
         torch.set_default_device(None)
     assert torch.equal(state, torch.get_rng_state())
+
+
+@torch.no_grad()
+def test_weights_that_are_taken_in_order(tmp_path: Path) -> None:
+    init = "self.a = nn.Parameter(torch.ones(48))\nself.b = nn.Parameter(torch.ones(48))"
+    problem = task("return x * self.a + self.b", init=init, x="torch.randn(6, 48)")
+    kernel = kernel_of(problem).replace("self.a", "self.gain").replace("self.b", "self.shift")
+
+    class Affine(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.b = nn.Parameter(torch.rand(48))
+            self.a = nn.Parameter(torch.rand(48))
+
+        def forward(self, x):
+            return x * self.a + self.b
+
+    affine = load(proven(tmp_path, problem, kernel, weights="ordered"), Affine())
+    assert right(affine, X) == "kernel"
+    affine.b.add_(1.0)
+    assert right(affine.eval(), X) == "kernel"
+    affine.a.data.add_(1.0)
+    assert right(affine, X) == "kernel"

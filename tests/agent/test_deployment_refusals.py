@@ -88,13 +88,13 @@ def test_modules_that_are_others(tmp_path: Path) -> None:
         ("return x * 2.0", "return x * 2.1", "does not do what the module does: off by 0.05"),
         ("return x * 2.0", "return (x * 2.0).double()", "shape, layout or dtype"),
         ("return x * 2.0", "raise ValueError('no\\nway')", "no"),
-        ("return x.view(-1)", "return x.view(-1).clone()", "an input or a part of one"),
+        ("return x.view(-1)", "return x.view(-1).clone()", "returns an input or a part of one"),
         ("return x.add_(1.0)", "return x + 1.0", "changes its inputs"),
         ("return x.relu(), None", "return x.relu(), None", "returns more than tensors"),
         (
             "return x * 2.0",
             "self.kept = getattr(self, 'kept', x * 2.0); return torch.mul(x, 2.0, out=self.kept)",
-            "overwrites its result",
+            "the next call overwrites it",
         ),
     ],
 )
