@@ -55,9 +55,12 @@ class Applied:
             f" {self.share:.0%} of the time; model {_words(self.eager)}; compiled {compiled}"
         )
         yield f"the model's results differ by {self.difference:.1e} of their size"
+        reasons: dict[str, list[str]] = {}
         for name, each in self.places.loaded.items():
             if each.calls["original"]:
-                yield f"in {name or 'the model'} the original ran, too: {each.last_reason}"
+                reasons.setdefault(each.last_reason, []).append(name or "the model")
+        for reason, names in reasons.items():
+            yield f"the original ran, too, in {', '.join(names)}: {reason}"
         if self.eager.low <= 1.0:
             yield f"nothing is gained{'' if self.kept else ': the model is as it was'}"
 

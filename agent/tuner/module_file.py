@@ -44,13 +44,15 @@ def _model(model: ast.ClassDef, program: Program, *, one_case: bool) -> str:
     model.name = "ModelNew"
     kept = [s for s in model.body if isinstance(s, ast.FunctionDef)]
     lines = statements(program)
-    for method in kept:
-        if method.name == "forward" and one_case:
-            method.name = "in_pytorch"
-            inputs = [node for node in program.graph.nodes() if node.kind is Kind.INPUT]
-            other = " or ".join(f"{node.name}.shape != {node.shape}" for node in inputs)
-            given = ", ".join(program.graph.arguments)
-            lines.insert(0, f"if {other}: return self.in_pytorch({given})")
+    if one_case:
+        in_pytorch = "super().forward"  # a Sequential's
+        for method in kept:
+            if method.name == "forward":
+                method.name, in_pytorch = "in_pytorch", "self.in_pytorch"
+        inputs = [node for node in program.graph.nodes() if node.kind is Kind.INPUT]
+        other = " or ".join(f"{node.name}.shape != {node.shape}" for node in inputs)
+        given = ", ".join(program.graph.arguments)
+        lines.insert(0, f"if {other}: return {in_pytorch}({given})")
     kept = [s for s in kept if s.name != "forward"]
     signature = f"def forward({', '.join(['self', *program.graph.arguments])}):"
     forward = "\n".join([signature, *(f"    {line}" for line in lines)])

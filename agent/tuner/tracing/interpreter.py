@@ -111,6 +111,12 @@ def plainly(name: str, function: Any, *args: Any, **kwargs: Any) -> Any:
         raise CannotTrace(f"`{name}` of these arguments ({error})") from None
 
 
+def as_it_is(tensor: Node, dtype: Any) -> Node:
+    if dtype != Dotted(f"torch.{tensor.dtype}"):
+        raise CannotTrace("a tensor in another dtype")
+    return tensor
+
+
 BUILTINS: dict[str, Any] = {
     f.__name__: f for f in (len, range, int, float, bool, min, max, sum, tuple, list)
 }
@@ -249,6 +255,12 @@ class Interpreter:
                 return Dotted(f"{owner.path}.{name}")
             case Instance() if name in owner:
                 return owner[name]
+            case Instance() if name == "eval":
+                return lambda: owner
+            case Node() if name == "dtype":
+                return Dotted(f"torch.{owner.dtype}")
+            case Node() if name == "to":
+                return partial(as_it_is, owner)
             case Node() if name == "shape":
                 return owner.shape
             case Node():
@@ -259,10 +271,12 @@ class Interpreter:
         raise CannotTrace(f"the attribute `{name}`")
 
     def _call(self, node: ast.Call, scope: dict[str, Any]) -> Any:
+        args = self._items(node.args, scope)
         if ast.unparse(node.func).startswith("super("):
+            if args and isinstance(scope.get("self"), Instance):
+                scope["self"].update(sequential(*args))
             return None
         called = self.value(node.func, scope)
-        args = self._items(node.args, scope)
         if any(k.arg is None for k in node.keywords):
             raise CannotTrace("`**` in a call")
         kwargs = {str(k.arg): self.value(k.value, scope) for k in node.keywords}
@@ -291,7 +305,7 @@ class Interpreter:
     def _class(self, node: ast.ClassDef) -> Callable[..., Instance]:
         """What makes an instance of a class of the file."""
         bases = {ast.unparse(b).rpartition(".")[2] for b in node.bases}
-        if bases != {"Module"}:
+        if bases not in ({"Module"}, {"Sequential"}):
             raise CannotTrace(f"a class derived from {', '.join(sorted(bases))}")
 
         def construct(*args: Any, **kwargs: Any) -> Instance:

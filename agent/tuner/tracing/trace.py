@@ -49,8 +49,8 @@ def _graph(tree: ast.Module) -> Graph:
 
 
 def _parameters(tree: ast.Module) -> tuple[str, ...]:
-    """The names of the arguments of `Model.forward`."""
+    """The names of the arguments of `Model.forward`, which a Sequential has of its own."""
     models = (s for s in tree.body if isinstance(s, ast.ClassDef) and s.name == "Model")
     methods = (s for model in models for s in model.body if isinstance(s, ast.FunctionDef))
     names = (a.arg for s in methods if s.name == "forward" for a in s.args.args)
-    return tuple(names)[1:]
+    return tuple(names)[1:] or ("input",)

@@ -29,11 +29,39 @@ def test_spelling_makes_no_difference() -> None:
         "return x.relu()",
         "return x.clamp(min=0.0)",
         "return nn.ReLU()(x)",
+        "return x.to(torch.float32).relu().to(x.dtype)",
         "if x.dim() == 2:\n    y = x\nreturn torch.maximum(y, y.shape[0] - 4.0)",
     ]
     graphs = [trace(module(s, x="torch.randn(4, 5)")).nodes() for s in spellings]
     kinds = [[(n.kind, n.op, n.shape, n.value) for n in nodes] for nodes in graphs]
     assert all(k == kinds[0] for k in kinds[1:])
+
+
+SEQUENTIAL = """
+import torch
+from torch import nn
+
+
+class Model(nn.Sequential):
+    def __init__(self):
+        super().__init__(nn.Linear(4, 5), nn.Sequential(nn.GELU(), nn.LayerNorm(5)))
+        self.eval()
+
+
+def get_inputs():
+    return [torch.randn((3, 4))]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_sequential_has_a_forward_of_its_own() -> None:
+    graph = trace(SEQUENTIAL)
+    assert graph.arguments == ("input",)
+    assert [o.shape for o in graph.outputs] == [(3, 5)]
+    assert "self[1][1].weight" in {n.name for n in graph.nodes()}
 
 
 def test_softmax_by_hand_is_softmax() -> None:
@@ -76,6 +104,7 @@ def test_a_product_with_a_diagonal_matrix_is_a_scaling() -> None:
         ("return ~x", "bitwise"),
         ("return not x", "Not"),
         ("return x * missing", "missing"),
+        ("return x.to(torch.float64)", "another dtype"),
     ],
 )
 def test_what_is_beyond_it_is_said(body: str, said: str) -> None:
