@@ -6,7 +6,7 @@ import copy
 import sys
 import types
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -182,14 +182,20 @@ def imported(candidate: str, source: str, path: Path, device: str) -> types.Modu
 
 @contextmanager
 def as_the_judge_constructs() -> Iterator[None]:
-    """On the CPU in fp32, whatever is usual here; and what the user draws stays the same."""
+    """On the CPU in fp32, whatever is usual here."""
     place, dtype = torch.device("cpu"), torch.get_default_dtype()
     torch.set_default_dtype(torch.float32)
     try:
-        with torch.random.fork_rng([]), torch.inference_mode(False), torch.no_grad(), place:
+        with draws_kept(), torch.inference_mode(False), torch.no_grad(), place:
             yield
     finally:
         torch.set_default_dtype(dtype)
+
+
+def draws_kept() -> AbstractContextManager[None]:
+    """What the user draws afterwards stays the same."""
+    seeded = torch.cuda.device_count() if torch.cuda.is_initialized() else 0
+    return torch.random.fork_rng(range(seeded))
 
 
 @cache

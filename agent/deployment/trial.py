@@ -13,7 +13,12 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from agent.deployment.built_kernel import BuiltKernel, as_the_judge_constructs, first_line
+from agent.deployment.built_kernel import (
+    BuiltKernel,
+    as_the_judge_constructs,
+    draws_kept,
+    first_line,
+)
 from agent.deployment.proven_call import ProvenCall, TensorForm
 from agent.record.proof import Proof
 from evaluator.judge.blockwise import same
@@ -54,7 +59,7 @@ def try_out(
         for name, tensor in weights.items() if state is not before else ():
             tensor.copy_(state[name])
         before = state
-        with torch.random.fork_rng([reference.device] if reference.device.type == "cuda" else []):
+        with draws_kept():
             drawn = iter(_tensors_in(reference.fresh_inputs(seed)))
             given = call.arguments.with_tensors(lambda _, drawn=drawn: next(drawn))  # type: ignore[misc]
             everything = [*_tensors_in(given), *weights.values()]
