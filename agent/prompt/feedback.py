@@ -211,7 +211,7 @@ def _time_lines(evaluation: Evaluation) -> list[str]:
         if name is not BaselineName.EAGER:
             lines.append(f"- speedup over {BASELINES[name].words}: {_speedup(baseline)}")
     if evaluation.cases:
-        lines.append("- these are weighted figures over the cases:")
+        lines.append("- these figures are weighted over the cases that were timed:")
         lines += [f"  - {case.words}" for case in evaluation.cases]
     return lines
 
