@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch import nn
 
 from agent.deployment.load import load
@@ -72,7 +73,7 @@ def test_modules_that_are_others(tmp_path: Path) -> None:
     assert "other names or shapes" in refused(path, nn.Linear(3, 3))
     other = Norm()
     other.eps = 0.5
-    assert "does not do what was judged: off by" in refused(path, other)
+    assert "kernel and module differ (off by" in refused(path, other)
     assert "has a kernel already" in refused(path, load(path))
     other.forward = lambda x: x
     assert "another forward" in refused(path, other)
@@ -85,7 +86,7 @@ def test_modules_that_are_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("forward", "kernel", "why"),
     [
-        ("return x * 2.0", "return x * 2.1", "does not do what the module does: off by 0.05"),
+        ("return x * 2.0", "return x * 2.1", "kernel and module differ (off by 0.05"),
         ("return x * 2.0", "return (x * 2.0).double()", "shape, layout or dtype"),
         ("return x * 2.0", "raise ValueError('no\\nway')", "no"),
         ("return x.view(-1)", "return x.view(-1).clone()", "returns an input or a part of one"),
@@ -109,7 +110,7 @@ def test_a_kernel_that_keeps_its_first_weights(tmp_path: Path) -> None:
     problem = NORM.replace("* torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) *", "*")
     path = proven(tmp_path, problem, kernel_of(problem, forward))
     assert "line 12 uses globals" in refused(path)
-    assert "does not do what the module does" in refused(path, allow_unsafe=True)
+    assert "kernel and module differ" in refused(path, allow_unsafe=True)
 
 
 @pytest.mark.parametrize(
@@ -141,6 +142,15 @@ def test_sources_that_do_not() -> None:
     assert unsafe_code(NORM_IN_CPP) == ""
     assert unsafe_code("S = '__global__ void k() { asm(\"cp.async;\"); } // open(x)'") == ""
     assert unsafe_code("import os, torch\nos.environ['A'], os.cpu_count(), x.load(1)") == ""
+
+
+def test_the_weights_that_a_problem_came_with(tmp_path: Path) -> None:
+    path, weights = proven(tmp_path, NORM, NORM_IN_TORCH), tmp_path / "mine.safetensors"
+    text = path.with_suffix(".json").read_text()
+    path.with_suffix(".json").write_text(text.replace('"weights":null', f'"weights":"{weights}"'))
+    assert f"the weights {weights} are gone" in refused(path)
+    save_file({"weight": torch.full((48,), 3.0)}, weights)
+    assert bool((load(path).weight == 3.0).all())
 
 
 def test_builds_that_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
