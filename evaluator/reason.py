@@ -5,6 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Self
 
+WITH_WEIGHTS = "with the weights of"
+"""In a message: it was right with drawn weights before."""
+
 
 class Reason(StrEnum):
     """A code on disk and in summaries; `advice` is empty where the message says it all."""

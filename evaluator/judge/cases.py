@@ -23,8 +23,6 @@ _MARGIN = 0.01
 """What two equal kernels may differ by, as of one case on a CPU; on a GPU half that."""
 _SURE = 1.5
 """Half a 99.5 % interval over half a 95 % one, rounded up: 1.43 of what is normally distributed."""
-_LEAST = 1e-9
-"""In place of 0, which an interval of few values begins with."""
 
 
 def judged_at_each(
@@ -121,8 +119,8 @@ def _over(weights: Sequence[float], cases: Sequence[BaselineTiming]) -> Baseline
             low, high = min(low, 1.0), max(high, 1.0)
         inverse += share / case.speedup
         below = math.hypot(below, share / case.speedup - share / high)
-        above = math.hypot(above, share / max(low, _LEAST) - share / case.speedup)
-    low, high = 1 / (inverse + above), 1 / max(inverse - below, _LEAST)
+        above = math.hypot(above, (share / low if low else math.inf) - share / case.speedup)
+    low, high = 1 / (inverse + above), 1 / (inverse - below) if inverse > below else math.inf
     if (inverse + _SURE * above) * (1 + _MARGIN) < 1:
         verdict = Verdict.FASTER
     elif inverse - _SURE * below > 1 + _MARGIN:

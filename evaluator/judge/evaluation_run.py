@@ -38,7 +38,7 @@ from evaluator.judge.workers.call import Call
 from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.judge.workers.quiescence import works_early
 from evaluator.judge.workers.reply_allowance import ReplyAllowance
-from evaluator.reason import Reason
+from evaluator.reason import WITH_WEIGHTS, Reason
 from evaluator.settings import BaselineName
 
 _PUBLIC_SEED = 1
@@ -296,13 +296,11 @@ class EvaluationRun:
             reference.construct_publicly()
             reference.load(path)
             if Construction(self.context.setup, reference.state()).on(runner) == "unmatched":
-                message = (
-                    "its parameters are the reference's neither by name nor by order and shape"
-                )
+                message = "its parameters do not match the reference's by name, order or shape"
                 raise Rejection(Status.INTEGRITY, Reason.WEIGHTS_UNMATCHED, message)
             self._call_first(runner)
         except Rejection as rejection:
-            rejection.message += f" (with the weights of {path.name})"
+            rejection.message += f" ({WITH_WEIGHTS} {path.name})"
             raise
         finally:
             runner.close()

@@ -6,7 +6,7 @@ import re
 
 from evaluator.evaluation import Evaluation, Status
 from evaluator.mismatch_words import mismatch_words
-from evaluator.reason import Reason
+from evaluator.reason import WITH_WEIGHTS, Reason
 from tools.diagnosis.build_words import build_words
 from tools.diagnosis.crash import crash_words, position_words
 from tools.diagnosis.crash_site import site_words
@@ -43,6 +43,8 @@ def _words(evaluation: Evaluation, source: str) -> list[str]:
             return _timeout(evaluation, source)
         case Status.INCORRECT:
             words = mismatch_words(evaluation.correctness) if evaluation.correctness else []
+            if WITH_WEIGHTS in evaluation.message:
+                words.insert(0, "Right with random weights, and wrong with trained ones:")
             return words or _message(evaluation)
         case Status.INTEGRITY:
             return [

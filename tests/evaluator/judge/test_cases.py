@@ -26,6 +26,7 @@ from evaluator.settings import BaselineName, Settings
 from problems.loader import load_problem
 from tests.agent.made_records import turn
 from tests.evaluator.made_evaluations import correct, timing
+from tools.diagnosis.diagnose import explain
 
 MODULE = """
 import time
@@ -120,9 +121,7 @@ def test_the_weighted_speedup_is_that_of_the_summed_times() -> None:
     ],
 )
 def test_the_verdict_over_cases(first, second, verdict) -> None:
-    found = weighted(
-        [CaseTiming(sizes={}, weight=0.5, timing=each) for each in (first, second)],
-    )
+    found = weighted([CaseTiming(sizes={}, weight=0.5, timing=t) for t in (first, second)])
     assert found.verdict is found.baselines[BaselineName.EAGER].verdict is verdict
     assert (found.speedup_low <= 1 <= found.speedup_high) or verdict is not Verdict.UNCLEAR
 
@@ -181,6 +180,7 @@ def test_a_kernel_must_be_right_with_the_weights_beside_the_problem(served, tmp_
     evaluation = served(wrong, problem)
     assert evaluation.status is Status.INCORRECT
     assert evaluation.message.endswith("(with the weights of served.safetensors)")
+    assert explain(evaluation, "").startswith("Right with random weights, and wrong with trained")
     assert served(right, problem).status is Status.CORRECT
     # Another file makes another problem of it: a run does not go on with its verdicts.
     assert load_problem(str(tmp_path / "served.py")).hash != before.hash
