@@ -103,12 +103,13 @@ class ProvenCall:
     """Of the original, in the judge's order."""
     result: TreeSpec
     order: tuple[int, ...]
-    """For each leaf of the result, which output it is."""
+    """For each leaf of the result, which output it is; -1 for None."""
 
     def result_of(self, outputs: Sequence[Tensor]) -> Any:
         if self.result.is_leaf():
             return outputs[0]
-        return tree_unflatten([outputs[place] for place in self.order], self.result)
+        leaves = [outputs[place] if place >= 0 else None for place in self.order]
+        return tree_unflatten(leaves, self.result)
 
 
 def proven_call(
@@ -122,11 +123,14 @@ def proven_call(
         except Exception as error:
             what = str(error).strip().partition("\n")[0]
             raise UsageError(f"{type(module).__name__} can't be traced: {what}") from error
-    if not all(isinstance(leaf, Tensor) for leaf in leaves):
+    if not all(leaf is None or isinstance(leaf, Tensor) for leaf in leaves):
         raise UsageError(f"{type(module).__name__} returns more than tensors")
     # The judge takes the results of a dict in the order of its keys.
-    places = tree_unflatten([torch.tensor(n, device="cpu") for n in range(len(leaves))], spec)
+    numbered = [
+        leaf if leaf is None else torch.tensor(n, device="cpu") for n, leaf in enumerate(leaves)
+    ]
+    places = tree_unflatten(numbered, spec)
     numbers = [int(place) for place in flatten(places)]
     forms = tuple(TensorForm.of(leaves[number]) for number in numbers)
-    order = tuple(numbers.index(place) for place in range(len(leaves)))
+    order = tuple(-1 if leaf is None else numbers.index(n) for n, leaf in enumerate(leaves))
     return ProvenCall(initial_arguments, repr(initial_arguments), arguments, forms, spec, order)

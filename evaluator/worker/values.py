@@ -48,8 +48,9 @@ def decode(value: Any, memory: torch.Tensor, adopt: Callable[[torch.Tensor], tor
 def flatten(value: Any, *, look: bool = False, trusted: bool = False) -> list[torch.Tensor]:
     """The tensors of a forward's result, in order; a Python number becomes a 0-dim tensor.
 
-    Those of a dict come in the order of its keys. `look`: a subclass of Tensor is looked at, by
-    adding zero, as a caller would who goes on computing with it. `trusted`: it is as good as any.
+    Those of a dict come in the order of its keys; None among others is nothing. `look`: a subclass
+    of Tensor is looked at, by adding zero, as a caller would who goes on computing with it.
+    `trusted`: it is as good as any.
 
     Raises `TensorSubclassError` and, for anything else, `TypeError`.
     """
@@ -63,7 +64,8 @@ def flatten(value: Any, *, look: bool = False, trusted: bool = False) -> list[to
             return [seen.detach()]
         raise TensorSubclassError(type(value).__name__)
     if isinstance(value, tuple | list):
-        return [t for item in value for t in flatten(item, look=look, trusted=trusted)]
+        given = [item for item in value if item is not None]
+        return [t for item in given for t in flatten(item, look=look, trusted=trusted)]
     if isinstance(value, dict):
         # Dicts are equal whatever the order in which their keys were set.
         ordered = [value[key] for key in sorted(value, key=str)]

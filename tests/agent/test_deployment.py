@@ -175,11 +175,11 @@ class Block(nn.Module):
 
     def forward(self, x, scale=2.0):
         y = self.norm(self.linear(x))
-        return {"y": y, "both": (x * scale, y.sum(-1))}
+        return {"y": y, "both": (x * scale, None, y.sum(-1))}
 
 
 BLOCK = task(
-    "y = self.norm(self.linear(x))\nreturn {'y': y, 'both': (x * scale, y.sum(-1))}",
+    "y = self.norm(self.linear(x))\nreturn {'y': y, 'both': (x * scale, None, y.sum(-1))}",
     init="self.linear = nn.Linear(8, 8)\nself.norm = nn.BatchNorm1d(8)\nself.eval()",
     x="torch.randn(4, 8)",
     scale="2.0",

@@ -9,7 +9,7 @@ from evaluator.worker import values
 
 def test_judge_and_worker_flatten_alike_whatever_the_order_of_a_dicts_keys():
     one, two, three = torch.ones(1), torch.ones(2), torch.ones(3)
-    theirs = {"a": one, "b": [two, (three, 4)], 5: {"z": one, "y": two}}
+    theirs = {"a": one, "b": [two, None, (three, 4)], 5: {"z": one, "y": two}}
     ours = {5: {"y": two, "z": one}, "b": (two, [three, 4]), "a": one}
     wanted = [(2,), (1,), (1,), (2,), (3,), ()]
     for flatten in (values.flatten, reference.flatten):
