@@ -135,7 +135,11 @@ def metadata(tree: ast.Module) -> Metadata:
     }
     found: dict[str, ast.Assign] = {}
     for name, statement in _assignments(tree):
-        if not isinstance(statement, ast.Assign) or name in read:
+        if name in read:
+            continue
+        if not isinstance(statement, ast.Assign):
+            if name == "CASES":
+                raise UsageError(f"line {statement.lineno}: CASES has a type; write CASES = [...]")
             continue
         is_text = isinstance(statement.value, ast.Constant) and isinstance(
             statement.value.value, str

@@ -169,8 +169,8 @@ def test_cases_are_sizes_with_weights_and_the_heaviest_comes_first() -> None:
 @pytest.mark.parametrize(
     ("written", "words"),
     [
+        ("[{'rows': 1}]\nCASES: list = []", "CASES has a type"),
         ("3", "CASES is no list of sizes"),
-        ("[{'rows': n} for n in (1, 2)]", "CASES is no list of sizes"),
         ("[4]", "sizes have a key that is no string"),
         ("[{'depth': 4}]", "the sizes name 'depth'"),
         ("[{'weight': 2}]", "a case without sizes"),
