@@ -74,8 +74,9 @@ class BuiltKernel:
         place = torch.cuda.device(device) if device.type == "cuda" else nullcontext()
         with torch.no_grad(), place:
             module = self._instance(call, weights, device)
-            given = map(_aligned, inputs)
-            found = flatten(module(*call.arguments.with_tensors(lambda _: next(given))))
+            aligned = map(_aligned, inputs)
+            given = call.arguments.with_tensors(lambda _: next(aligned))[: call.given]
+            found = flatten(module(*given))
             return [
                 out if out.stride() == form.stride else form.empty(device).copy_(out)
                 for out, form in zip(found, call.outputs, strict=True)

@@ -23,7 +23,7 @@ from agent.deployment.loaded_kernel import (
     look_of,
     may_read_mode,
 )
-from agent.deployment.proven_call import Arguments, TensorForm, proven_call
+from agent.deployment.proven_call import TensorForm, proven_call
 from agent.deployment.trial import reference_of, tensors_of, try_out
 from agent.deployment.unsafe_code import unsafe_code
 from agent.optimize import Result
@@ -215,8 +215,14 @@ def _with_kernel(
     model = reference_of(min(used), proof, device).model
     twin = _judged_twin(known.original, model)
     names = [name for name in tensors_of(model) if not name.endswith("num_batches_tracked")]
+    parameters = tuple(
+        each
+        for each in inspect.signature(twin.forward).parameters.values()
+        if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+    )
+    defaults = [each.default for each in parameters]
     proven = {
-        number: proven_call(twin, case.initial_arguments, Arguments.of(case.given), device)
+        number: proven_call(twin, case.initial_arguments, case.given, defaults, device)
         for number, case in used.items()
     }
     file = imported(proof.candidate, source, path, str(device))
@@ -230,12 +236,6 @@ def _with_kernel(
     right = {n: call for n, call in proven.items() if not faults[call.construction]}
     if not right:
         raise UsageError(f"{path} can't be used: {next(iter(faults.values()))}")
-    parameters = tuple(
-        each
-        for each in inspect.signature(twin.forward).parameters.values()
-        if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
-    )
-    defaults = [each.default for each in parameters]
     free = frozenset(name for name, each in twin.named_modules() if not may_read_mode(each))
     if any(".training" in proof.cases[number].reference for number in right):
         free -= {""}
@@ -245,10 +245,6 @@ def _with_kernel(
         cases=tuple(replace(c, uses_kernel=n in right) for n, c in enumerate(known.cases)),
         kernel=kernel,
         proven=right,
-        arguments={
-            number: Arguments.of([*used[number].given, *defaults[len(used[number].given) :]])
-            for number in right
-        },
         parameters=parameters,
         weights={tuple(name.split(".")): forms[name] for name in names},
         look=look_of(twin, free),

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 
 from agent.deployment.built_kernel import BuiltKernel
-from agent.deployment.proven_call import IN_MEMORY, Arguments, ProvenCall, TensorForm
+from agent.deployment.proven_call import IN_MEMORY, ProvenCall, TensorForm
 from evaluator.evaluation import Verdict
 from problems.errors import UsageError
 
@@ -40,8 +40,6 @@ class Deployment:
     kernel: BuiltKernel | None = None
     proven: dict[int, ProvenCall] = field(default_factory=dict)
     """The cases in which the kernel runs."""
-    arguments: dict[int, Arguments] = field(default_factory=dict)
-    """Of these, with forward's defaults."""
     parameters: tuple[inspect.Parameter, ...] = ()
     """Of forward, those that may be given by position."""
     weights: dict[tuple[str, ...], TensorForm] = field(default_factory=dict)
@@ -116,17 +114,16 @@ def _route(module: nn.Module, known: Deployment, args: tuple[Any, ...], kwargs: 
         return _original("it takes no such arguments")
     values = [*args, *(kwargs.get(each.name, each.default) for each in rest)]
     case, reason = -1, ""
-    for number, arguments in known.arguments.items():
-        found = arguments.misfit(values)
+    for number, call in known.proven.items():
+        found = call.arguments.misfit(values)
         if not found:
             case = number
             break
         reason = reason or found
     if case < 0:
         return _original(reason)
-    proven = known.proven[case].arguments
-    leaves = known.arguments[case].leaves_of(values)
-    inputs = [each for each in (leaves or ())[: len(proven.leaves)] if isinstance(each, Tensor)]
+    leaves = known.proven[case].arguments.leaves_of(values) or ()
+    inputs = [each for each in leaves if isinstance(each, Tensor)]
     weights = [_at(module, path) for path in known.weights]
     for (path, form), weight in zip(known.weights.items(), weights, strict=True):
         if found := form.misfit(weight):

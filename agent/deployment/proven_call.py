@@ -99,6 +99,9 @@ class ProvenCall:
     construction: str
     """These as text."""
     arguments: Arguments
+    """With the module's defaults."""
+    given: int
+    """How many of them the kernel gets."""
     outputs: tuple[TensorForm, ...]
     """Of the original, in the judge's order."""
     result: TreeSpec
@@ -113,13 +116,18 @@ class ProvenCall:
 
 
 def proven_call(
-    module: nn.Module, initial_arguments: list[Any], arguments: Arguments, device: torch.device
+    module: nn.Module,
+    initial_arguments: list[Any],
+    given: list[Any],
+    defaults: list[Any],
+    device: torch.device,
 ) -> ProvenCall:
     """Runs the original on fakes, for the form of its result."""
+    arguments = Arguments.of([*given, *defaults[len(given) :]])
     with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
-        given = arguments.with_tensors(lambda form: form.empty(device))
+        fakes = arguments.with_tensors(lambda form: form.empty(device))
         try:
-            leaves, spec = tree_flatten(module.forward(*given))
+            leaves, spec = tree_flatten(module.forward(*fakes))
         except Exception as error:
             what = str(error).strip().partition("\n")[0]
             raise UsageError(f"{type(module).__name__} can't be traced: {what}") from error
@@ -133,4 +141,5 @@ def proven_call(
     numbers = [int(place) for place in flatten(places)]
     forms = tuple(TensorForm.of(leaves[number]) for number in numbers)
     order = tuple(-1 if leaf is None else numbers.index(n) for n, leaf in enumerate(leaves))
-    return ProvenCall(initial_arguments, repr(initial_arguments), arguments, forms, spec, order)
+    construction = repr(initial_arguments)
+    return ProvenCall(initial_arguments, construction, arguments, len(given), forms, spec, order)
