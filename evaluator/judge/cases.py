@@ -52,6 +52,7 @@ def judged_at_each(
         "cases": cases,
         "correctness": max((c for each in judged if (c := each.correctness)), key=_error_share),
         "memory": max((each.memory for each in judged), key=lambda m: m.candidate_bytes or 0),
+        "audit": max((each.audit for each in judged), key=lambda a: len(a.properties) if a else -1),
         "seeds": tuple(seed for each in judged for seed in each.seeds),
         "findings": tuple(_told(names, [each.findings for each in judged])),
         "notes": tuple(_told(names, [each.notes for each in judged])),

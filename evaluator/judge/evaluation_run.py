@@ -286,21 +286,28 @@ class EvaluationRun:
             self.context, self.runner = visible
 
     def with_weights(self, path: Path) -> None:
-        """The first calls once more, in a worker of its own, with weights that a user has."""
-        assert self.runner is not None
-        with self.context.memory.settled_after():
-            self.runner.worker.end()
-        reference, runner = self.context.reference, self.context.workers.new()
-        try:
-            self._load(runner)
+        """The first calls once more, with weights that a user has; raises `Rejection`."""
+        reference = self.context.reference
+        with self._afterwards(f"{WITH_WEIGHTS} {path.name}") as runner:
             reference.construct_publicly()
             reference.load(path)
             if Construction(self.context.setup, reference.state()).on(runner) == "unmatched":
                 message = "its parameters do not match the reference's by name, order or shape"
                 raise Rejection(Status.INTEGRITY, Reason.WEIGHTS_UNMATCHED, message)
             self._call_first(runner)
+
+    @contextmanager
+    def _afterwards(self, why: str) -> Iterator[ModuleRunner]:
+        """A worker of its own once the one that was timed has ended. A `Rejection` says why."""
+        assert self.runner is not None
+        with self.context.memory.settled_after():
+            self.runner.worker.end()
+        runner = self.context.workers.new()
+        try:
+            self._load(runner)
+            yield runner
         except Rejection as rejection:
-            rejection.message += f" ({WITH_WEIGHTS} {path.name})"
+            rejection.message += f" ({why})"
             raise
         finally:
             runner.close()
@@ -376,21 +383,12 @@ class EvaluationRun:
         """
         if self.runner is None or not self.verified.is_open(self.context):
             return
-        with self.context.memory.settled_after():
-            self.runner.worker.end()
         self.verified.begin_deciding()
-        runner = self.context.workers.new()
-        try:
-            self._load(runner)
+        with self._afterwards("in calls that decide where an error is near its limit") as runner:
             self._construct(runner, as_constructed=self.seed is not None, seed=_PUBLIC_SEED)
             self.context.draws.begin()
             for draw in self.context.draws.fixed():
                 self._verified_call(runner, draw)
-        except Rejection as rejection:
-            rejection.message += " (in calls that decide where an error is near its limit)"
-            raise
-        finally:
-            runner.close()
 
     def _note_late_work(self, runner: ModuleRunner) -> None:
         for reason, message in runner.late_work.items():
