@@ -129,3 +129,8 @@ class Settings(JudgeOptions):
     """How many of a problem's cases are timed, the heaviest; all are verified. None: all."""
     fresh_workers: bool = False
     """Baselines run in workers of their own as well, instead of those that served before."""
+
+    @property
+    def candidate_timeout_s(self) -> float:
+        """Of all imports, constructors and calls of a candidate together, without its builds."""
+        return self.import_timeout_s + 2 * self.call_timeout_s + self.timing_seconds

@@ -29,7 +29,7 @@ _RUNTIME_TIMEOUT_S = 900.0
 _RUNTIME_TURN_S = 60.0
 """Several times what making it takes."""
 _LINK_TIMEOUT_S = 120.0
-_MOST_TIMES = 4
+_MOST_TIMES = 2
 """All sources of a request together may take this many times as long as one."""
 _MOST_UNITS = 16
 """Of one request at a time: each has a build folder of its own."""
@@ -206,7 +206,7 @@ class Workshop:
         searched = tuple(f"-I./{folder}" for folder in sources.folders)
         for defines in dict.fromkeys((lean, ())):
             if time.monotonic() > end:
-                said = f"all sources together timed out after {_MOST_TIMES * timeout_s:g} s"
+                said = f"all sources together timed out after {_MOST_TIMES * timeout_s:.3g} s"
                 return Attempt(None, f"{unit.name}: error: {said}\n", timed_out=True)
             given = (*searched, *(flags.device if unit.device else flags.host), *defines)
             done = self._compile_with(given, unit, seen, name, header_folder, timeout_s)
@@ -236,7 +236,7 @@ class Workshop:
                 command = [*(side_by_side(said, unit.file, key) or command)]
             done = self.run(command, folder, timeout_s)
             if done.code is None:
-                log = f"{unit.name}: error: compile timed out after {timeout_s:g} s\n"
+                log = f"{unit.name}: error: compile timed out after {timeout_s:.3g} s\n"
                 return Attempt(None, log, timed_out=True)
             allowed = (folder, *((header_folder,) if header_folder else ()))
             for listed in (folder / f"{unit.file}{ending}" for ending in HALVES):

@@ -27,6 +27,7 @@ from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.judge.context.construction import Construction
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.rejection import Rejection
+from evaluator.judge.workers.allowance import Allowance
 from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.judge.workers.process import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote
@@ -68,7 +69,7 @@ class AddressSanitizer:
         request: EvaluationRequest,
         *,
         compiles: bool,
-        limit_s: float | None = None,
+        limit_s: float = math.inf,
     ) -> list[SanitizerRun]:
         """One record for each of the two tools, over the problem's sizes and its hidden ones.
 
@@ -81,8 +82,7 @@ class AddressSanitizer:
         if not reason:
             try:
                 zygote = self._started()
-                if limit_s is not None:
-                    seen.deadline = time.monotonic() + limit_s
+                seen.deadline = time.monotonic() + limit_s
                 # The hidden sizes take time to set up, and only come if need be.
                 for each in chain([context], context.hidden(request.hidden_references)):
                     self._watch(zygote, each, request, seen)
@@ -132,8 +132,7 @@ class AddressSanitizer:
         runner.rejects_late_work = context.rules.rejects
         runner.copies_inputs = True
         runner.growth_bytes = settings.memory_limit_bytes
-        if seen.deadline is not None:
-            runner.end_by(seen.deadline)
+        runner.said.allowance = Allowance(seen.left_s)
         try:
             context.workers.load(
                 runner, request.candidate.source, "ModelNew", triton=False, build=build
@@ -162,14 +161,12 @@ class _Seen:
     calls: int = 0
     note: str = ""
     """Why a worker did not answer all calls."""
-    deadline: float | None = None
+    deadline: float = math.inf
     """By the monotonic clock."""
     compiled: list[BuildRequest] = field(default_factory=list)
 
     @property
     def left_s(self) -> float:
-        if self.deadline is None:
-            return math.inf
         return max(_LEAST_S, self.deadline - time.monotonic())
 
     def read(self, text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 import shutil
 import tempfile
@@ -21,6 +22,7 @@ from evaluator.evaluation import Backend, EvaluationRequest
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.rejection import Rejection
+from evaluator.judge.workers.allowance import Allowance
 
 _TIMEOUT_S = 60.0
 _DEFINED = re.compile(r"^[0-9a-f]+ [TtWw] (?P<name>.+)$", re.MULTILINE)
@@ -59,7 +61,7 @@ def built_code(
     builder: Builder,
     request: EvaluationRequest,
     *,
-    limit_s: float | None = None,
+    limit_s: float = math.inf,
 ) -> OwnCode:
     """Import the candidate once more, and read what is built for it, mostly from the cache.
 
@@ -67,14 +69,11 @@ def built_code(
     """
     made: list[Path] = []
     asked: list[BuildRequest] = []
-    settings = request.settings
-    deadline = None if limit_s is None else time.monotonic() + limit_s
+    deadline = time.monotonic() + limit_s
 
     def build(order: BuildRequest) -> BuildOutcome:
         asked.append(order)
-        left_s = settings.build_timeout_s
-        if deadline is not None:
-            left_s = max(0.01, min(left_s, deadline - time.monotonic()))
+        left_s = max(0.01, min(request.settings.build_timeout_s, deadline - time.monotonic()))
         outcome, copy = built_and_read(lambda again: builder.build(again, left_s), order, keep)
         if copy is not None:
             made.append(copy)
@@ -84,8 +83,7 @@ def built_code(
         return Path(shutil.copyfile(library, Path(kept) / f"{len(made)}.so"))
 
     runner = context.workers.new()
-    if deadline is not None:
-        runner.end_by(deadline)
+    runner.said.allowance = Allowance(limit_s)
     triton = request.candidate.backend is Backend.TRITON
     # The cache may lose a library before its names are read.
     with tempfile.TemporaryDirectory(prefix="refinery-") as kept:

@@ -23,7 +23,7 @@ from evaluator.judge.rejection import Rejection
 from evaluator.judge.tampering import WRITES_BEYOND, WRITES_TO_INPUTS, explained
 from evaluator.judge.timing.call_cost import call_cost
 from evaluator.judge.timing.eager_slowdown import slowed_note
-from evaluator.judge.timing.sampling import Sampling, sample
+from evaluator.judge.timing.sampling import LEAST_BLOCKS_EVER, Sampling, sample
 from evaluator.judge.timing.samplings import Samplings
 from evaluator.judge.timing.timed_workers import (
     FEWEST_WORKERS,
@@ -34,10 +34,10 @@ from evaluator.judge.timing.timed_workers import (
 )
 from evaluator.judge.timing.timing_result import timing_of, undecided
 from evaluator.judge.verification import SealedOutputs, Verification, is_near
+from evaluator.judge.workers.allowance import Allowance
 from evaluator.judge.workers.call import Call
 from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.judge.workers.quiescence import works_early
-from evaluator.judge.workers.reply_allowance import ReplyAllowance
 from evaluator.reason import WITH_WEIGHTS, Reason
 from evaluator.settings import BaselineName
 
@@ -70,8 +70,7 @@ class EvaluationRun:
     notes: list[str] = field(default_factory=list)
     timing: Timing | None = None
     seen: dict[str, float | int] = field(default_factory=dict)
-    replies: ReplyAllowance = field(default_factory=ReplyAllowance)
-    """Of all its workers together."""
+    allowance: Allowance = field(default_factory=Allowance)
     excess: Rejection | None = None
     """Why it is refused if it was what left the judge too little of a GPU's memory."""
 
@@ -104,7 +103,7 @@ class EvaluationRun:
         is_wrong = second.reason is Reason.WRONG_VALUES
         if is_wrong and _is_explained(second):
             rejection = second
-        else:
+        elif self.allowance.left_s:
             self._begin_again(before)
             rejection = self._rejected(self.context.workers.new()) or rejection
         rejection.message += _judged_again(second)
@@ -163,7 +162,7 @@ class EvaluationRun:
 
     def _load(self, runner: ModuleRunner, *others: ModuleRunner) -> None:
         for each in (runner, *others):
-            each.replies = self.replies
+            each.said.allowance = self.allowance
         beside = self.context.facts.runs_reference_beside
         self.context.workers.load(
             runner,
@@ -183,7 +182,8 @@ class EvaluationRun:
         except Rejection:
             runner.close()
             raise
-        self.device_seconds += call.wall_us / 1e6
+        runner.called_s = call.wall_us / 1e6
+        self.device_seconds += runner.called_s
         runner.note_memory()
         self.verified.verify(outputs)
         if borrowed is not None:
@@ -406,16 +406,18 @@ class EvaluationRun:
     def _sampled_in_workers(self, runner: ModuleRunner) -> list[Sampling]:
         """Samplings of `runner`, and of further workers until the interval is narrow.
 
-        At most as many as the time allows, a quarter of a second each; those that surely follow
-        start together. One alone in half a second, under KernelBench's protocol, which measures in
-        one process, where there is no memory for another, and on a GPU for a kernel that is far
-        slower than its baselines. Raises `Rejection`.
+        At most as many as the time allows, a quarter of a second each; those that
+        surely follow start together. One alone in half a second, under KernelBench's protocol,
+        which measures in one process, where there is no memory for another, and on a GPU for a
+        kernel that is far slower than its baselines. Raises `Rejection`.
         """
         context = self.context
-        most = count = most_workers(context.settings)
+        most = most_workers(context.settings)
         context.baselines.start_eager(0)
-        if most > 1 and not room_for(context, runner, 1, 1):
-            count = 1
+        # Another one may take as long as all did until now, and its timed calls.
+        each_s = self.allowance.spent_s + LEAST_BLOCKS_EVER * runner.called_s
+        in_time = int(min(most, self.allowance.left_s / each_s))
+        count = in_time if in_time >= FEWEST_WORKERS and room_for(context, runner, 1, 1) else 1
         seconds = context.settings.timing_seconds / count
         first = self._sampled(runner, seconds, (), count > 1)
         if count > 1 and is_far_slower(first, context.settings):
@@ -442,7 +444,7 @@ class EvaluationRun:
             runner.construct_again()
             context.sequence.begin(runner)
         if count < most:
-            self.notes.append(f"no memory for more workers: timed in {count} of {most}")
+            self.notes.append(f"no time or memory for more workers: timed in {count} of {most}")
         return samplings
 
     @contextmanager

@@ -37,6 +37,7 @@ from evaluator.judge.problem.footprint import footprint_of
 from evaluator.judge.problem.reference import DTYPES
 from evaluator.judge.rejection import Rejection
 from evaluator.judge.timing.timed_workers import most_workers
+from evaluator.judge.workers.allowance import Allowance
 from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.judge.workers.process import WorkerLimits, worker_limits
 from evaluator.judge.workers.zygote import Zygote
@@ -98,7 +99,8 @@ class Judge:
         rejection: Rejection | None = None
         with self.holding(request.settings.device) as waiting_s:
             context = self.context_for(request)
-            run = EvaluationRun(request.candidate, builds, context)
+            allowance = Allowance(request.settings.candidate_timeout_s)
+            run = EvaluationRun(request.candidate, builds, context, allowance=allowance)
             shortage: Exception | None = None
             try:
                 # On a GPU the next worker gets ready while this one is timed.

@@ -17,6 +17,7 @@ from evaluator.judge.inputs.draws import Draw
 from evaluator.judge.inputs.mapped_arguments import MappedArguments
 from evaluator.judge.inputs.placement import MARGINS, Placement
 from evaluator.judge.rejection import Rejection
+from evaluator.judge.workers.allowance import Allowance
 from evaluator.reason import Reason
 
 WRITES_TO_INPUTS = "forward writes into its inputs, which are not its own"
@@ -78,6 +79,7 @@ def _seen(
     arena = make_arena(context.device, context.draws.arena.size, read_only_for_others=False)
     staging = torch.empty_like(arena.bytes)
     runner = context.workers.new()
+    runner.said.allowance = Allowance(limit_s=30.0)
     returned, modified, overrun, order = 0, False, False, None
     try:
         triton = candidate.backend is Backend.TRITON

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -145,8 +144,10 @@ class Verification:
         assert mismatch is not None
         if self.explains and mismatch.kind == "values" and not context.reference.changes_inputs:
             # What explaining it takes is no part of the record.
-            aside = self.copy()
-            outputs.runner.end_by(time.monotonic() + _EXPLAINING_S)
+            aside, allowance = self.copy(), outputs.runner.said.allowance
+            outputs.runner.said.allowance = replace(
+                allowance, limit_s=min(allowance.limit_s, allowance.spent_s + _EXPLAINING_S)
+            )
             explanation = Explanation(
                 context,
                 outputs.runner,

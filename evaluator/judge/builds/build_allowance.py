@@ -12,7 +12,7 @@ MOST_BUILDS = 128
 """Every process that a candidate is judged in asks again, though what is cached comes at once: for
 twenty extensions there is room at five sizes."""
 MOST_TIMES = 4
-"""How many times as long as one compiler all builds together may take."""
+"""How many times as long as one compiler all builds together may take, and one of them."""
 
 
 class BuildAllowance:
@@ -40,14 +40,14 @@ class BuildAllowance:
                 f"load_inline or load was called more than {MOST_BUILDS} times; build each "
                 "extension once, at import, and keep it",
             )
-        if self.seconds > MOST_TIMES * self._timeout_s:
+        if self.seconds >= MOST_TIMES * self._timeout_s:
             raise Rejection(
                 Status.TIMEOUT,
                 Reason.BUILD_TIMEOUT,
                 f"the builds took longer than {MOST_TIMES * self._timeout_s:g} s together",
             )
         self.asked += 1
-        outcome = self._builder.build(order, self._timeout_s)
+        outcome = self._builder.build(order, self._timeout_s - self.seconds / MOST_TIMES)
         self.seconds += outcome.seconds
         self.cached &= outcome.cached
         return outcome

@@ -21,8 +21,6 @@ class MappedArguments:
         made, and laid once: then their memory is free.
         """
         self.arguments = [placed.place(value) for value in values]
-        self.size = placed.last - placed.first
-        """Bytes that are yet to be laid."""
         self.is_spent = False
         """Whether they cannot be laid any more."""
         self._arena = arena

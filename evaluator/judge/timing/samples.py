@@ -94,8 +94,7 @@ def net_us(samples: Samples, copy_us: float, cost: CallCost, device: torch.devic
     own events are the lower limit: a call of some microseconds is over before its copy is launched,
     and total less copy would be nothing at all.) On a CPU the outputs are read where they lie and
     only the signal's cost is subtracted; where the system forbids that, time for a copy beyond
-    twice the baseline's counts as forward's own. No call counts as shorter than one operator's: a
-    worker whose own code was replaced may answer sooner than the signal's cost.
+    twice the baseline's counts as forward's own. No call counts as shorter than one operator's.
     """
     times = []
     for forward, total in zip(samples.forward_us, samples.total_us, strict=True):

@@ -12,6 +12,7 @@ from evaluator.ipc.build_request import BuildRequest
 from evaluator.ipc.failure import Failure, Phase
 from evaluator.ipc.wire import ClosedError, Kind, Message, WireError, WireTimeoutError
 from evaluator.judge.rejection import Rejection, protocol_broken
+from evaluator.judge.workers.allowance import Allowance
 from evaluator.judge.workers.process import WorkerProcess
 from evaluator.reason import Reason
 from evaluator.worker.values import TensorSubclassError
@@ -25,7 +26,7 @@ _PHASES: dict[Phase, tuple[str, Reason, Reason]] = {
 _BUILD_FAILED = "Error building extension"
 """PyTorch's words, and our stub's."""
 _READING_S = 60.0
-"""For how long a worker may not read: all that we send fits the socket's buffer where it reads."""
+"""For how long a worker may not read: a message fits the socket's buffer where it reads."""
 _ENDED = {
     "SIGSEGV": Reason.SEGFAULT,
     "SIGABRT": Reason.ABORT,
@@ -43,9 +44,7 @@ class Conversation:
         self.worker = worker
         self.build: BuildReport | None = None
         """What came of all builds that it asked for; None before the first."""
-        self._reading_left_s = _READING_S
-        self.deadline: float | None = None
-        """By the monotonic clock: no answer is waited for any longer, whatever its own limit."""
+        self.allowance = Allowance()  # no answer is waited for any longer
 
     def serve_build(self, payload: bytes, build: Build) -> None:
         """Build what the worker asks for and hand it the library; raises `Rejection`.
@@ -72,12 +71,11 @@ class Conversation:
             self.send(Kind.BUILT, replace(outcome, library="").encode(), library)
 
     def send(self, kind: Kind, payload: bytes = b"", fds: tuple[int, ...] = ()) -> None:
-        begin = time.monotonic()
+        limit_s = max(0.1, min(_READING_S, self.allowance.left_s))
         try:
             # A worker that has died shows by the answer that does not come.
-            with suppress(ClosedError):
-                self.worker.channel.send(kind, payload, fds, timeout_s=self._reading_left_s)
-            self._reading_left_s = max(0.1, self._reading_left_s - time.monotonic() + begin)
+            with self.allowance.waiting(), suppress(ClosedError):
+                self.worker.channel.send(kind, payload, fds, timeout_s=limit_s)
         except WireTimeoutError:
             self.worker.end()
             raise protocol_broken("the worker does not read what it is sent") from None
@@ -107,13 +105,15 @@ class Conversation:
 
         `spent_s`: what it has used up of `timeout_s` before.
         """
-        if self.deadline is not None:
-            timeout_s = max(0.0, min(timeout_s, spent_s + self.deadline - time.monotonic()))
+        own_s, left_s = max(0.0, timeout_s - spent_s), self.allowance.left_s
         try:
-            message = self.worker.channel.receive(max(0.0, timeout_s - spent_s))
+            with self.allowance.waiting():
+                message = self.worker.channel.receive(min(own_s, left_s))
         except WireTimeoutError:
             self.worker.end()
             name, reason, _ = _PHASES[phase]
+            if left_s < own_s:
+                name, timeout_s = "candidate in all its imports and calls", self.allowance.limit_s
             late = f"the {name} took longer than {timeout_s:g} s and was ended"
             raise Rejection(Status.TIMEOUT, reason, late) from None
         except ClosedError:

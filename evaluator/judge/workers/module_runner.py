@@ -40,7 +40,6 @@ from evaluator.judge.workers.output_memory import (
     lies_within,
 )
 from evaluator.judge.workers.process import START_TIMEOUT_S, WorkerProcess
-from evaluator.judge.workers.reply_allowance import ReplyAllowance
 from evaluator.reason import Reason
 from evaluator.worker.memory_order import MemoryOrder
 from evaluator.worker.orders import CallOrder, ConstructOrder, LoadOrder
@@ -87,6 +86,7 @@ class ModuleRunner:
         self.looks_at_results = False
         """Whether the worker computes with a result that is a subclass of Tensor."""
         self.rejects_late_work = True
+        self.called_s = 0.0  # its last verified call
         self.late_work: dict[Reason, str] = {}
         """By reason, what went on after a return and is not refused."""
         self.poison: int | None = None
@@ -103,8 +103,7 @@ class ModuleRunner:
         self.growth_bytes: int | None = None
         """What the worker may still write to beyond what it holds, where its address space has no
         limit."""
-        self.replies = ReplyAllowance()
-        self._said = Conversation(worker)
+        self.said = Conversation(worker)
         self._build: Build | None = None
         self._call_timeout_s = call_timeout_s
         self._outputs: Arena | None = None
@@ -133,11 +132,7 @@ class ModuleRunner:
 
     @property
     def build(self) -> BuildReport | None:
-        return self._said.build
-
-    def end_by(self, deadline: float) -> None:
-        """Wait for no answer beyond this point of the monotonic clock."""
-        self._said.deadline = deadline
+        return self.said.build
 
     def load(self, order: LoadOrder, build: Build) -> None:
         """Have the worker import the source, on this worker's device; `loaded` waits for it.
@@ -145,7 +140,7 @@ class ModuleRunner:
         self._build = build
         self.has_reference = order.reference is not None
         order = replace(order, device=str(self.device), growth_bytes=self.growth_bytes)
-        self._said.send(Kind.LOAD, order.encode())
+        self.said.send(Kind.LOAD, order.encode())
 
     def loaded(self, timeout_s: float) -> None:
         """Wait until the source is imported.
@@ -155,7 +150,9 @@ class ModuleRunner:
         """
         on_gpu = self.device.type == "cuda"
         try:
+            spent_s = self.said.allowance.spent_s
             self._receive("import", START_TIMEOUT_S if on_gpu else timeout_s, Kind.WARMED)
+            self.said.allowance.spent_s = spent_s  # nothing of the source has run by then
         except Rejection as rejection:
             if on_gpu and rejection.reason in (Reason.IMPORT_RAISED, Reason.IMPORT_TIMEOUT):
                 raise DeviceError(f"no worker on {self.device}: {rejection.message}") from None
@@ -164,7 +161,7 @@ class ModuleRunner:
 
     def _receive(self, phase: Phase, timeout_s: float, expected: Kind) -> Message:
         assert self._build is not None
-        return self._said.receive_building(phase, timeout_s, expected, self._build)
+        return self.said.receive_building(phase, timeout_s, expected, self._build)
 
     def construct(self, order: ConstructOrder, weights: Arena, inputs: Arena) -> None:
         """Have the module built and given its weights; `constructed` waits for it. The worker gets
@@ -183,7 +180,7 @@ class ModuleRunner:
         )
         self._orders = [MemoryOrder(tuple(shape), tuple(stride)) for shape, stride in order.outputs]
         fds = (weights.fd, inputs.fd, self._outputs.fd)
-        self._said.send(Kind.CONSTRUCT, order.encode(), fds)
+        self.said.send(Kind.CONSTRUCT, order.encode(), fds)
         self._inputs_fd = inputs.fd
 
     def constructed(self, timeout_s: float) -> Fit:
@@ -254,8 +251,8 @@ class ModuleRunner:
         asked = time.perf_counter_ns()
         if self.device.type == "cpu":
             quiescence.let_go(self.worker.pid)
-        self._said.send(Kind.PREPARE, order)
-        self._said.receive("call", limit, {Kind.PREPARED})
+        self.said.send(Kind.PREPARE, order)
+        self.said.receive("call", limit, {Kind.PREPARED})
         prepare_us = (time.perf_counter_ns() - asked) / 1e3
         if gate is not None:
             self._taken = None
@@ -264,7 +261,7 @@ class ModuleRunner:
             except BaseException:
                 gate.give_up()
                 raise
-            with self.replies.handling(self.slot_bytes):
+            with self.said.allowance.handling(self.slot_bytes):
                 yield call
             self._look_again(call.reply)
             self._taken = None
@@ -272,23 +269,23 @@ class ModuleRunner:
         # It stands still until its time starts: it could watch the inputs arrive, and work by then.
         self._stop()
         laid.lay()
-        self._said.send(Kind.GO)
+        self.said.send(Kind.GO)
         begin = time.perf_counter_ns()
         quiescence.let_go(self.worker.pid)
         message = self._receive("call", limit, Kind.RETURNED)
         forward_us = wall_us = total_us = (time.perf_counter_ns() - begin) / 1e3
         if copied:
-            self._said.send(Kind.RELEASE)
-            message = self._said.receive("call", limit, {Kind.DONE})
+            self.said.send(Kind.RELEASE)
+            message = self.said.receive("call", limit, {Kind.DONE})
             wall_us = total_us = (time.perf_counter_ns() - begin) / 1e3
-        with self.replies.handling(self.slot_bytes):
+        with self.said.allowance.handling(self.slot_bytes):
             self._stop()
             held_us = (time.perf_counter_ns() - begin) / 1e3 - wall_us
             reply = _decoded(message)
             yield Call(forward_us, total_us, wall_us, prepare_us + held_us, reply)
         self._look_again(reply)
         if not copied:
-            self._said.send(Kind.RELEASE)
+            self.said.send(Kind.RELEASE)
 
     def _called_on_gpu(
         self,
@@ -305,7 +302,7 @@ class ModuleRunner:
         # Whether it will be written does not show from outside.
         taken = torch.empty_like(self._slot)
         if hold_s:
-            self._said.send(Kind.GO)
+            self.said.send(Kind.GO)
         was_held = hold_s > 0 and self.worker.channel.ready(hold_s)
         before = torch.cuda.Event(enable_timing=True)
         before.record()
@@ -321,7 +318,7 @@ class ModuleRunner:
         if hold_s:
             self._receive("call", limit_s, Kind.ENQUEUED)
         else:
-            self._said.send(Kind.GO)
+            self.said.send(Kind.GO)
         reply = _decoded(self._receive("call", limit_s, Kind.DONE))
         wall_us = gate.taken_us()
         early_us = before.elapsed_time(gate.start) * 1e3
@@ -377,7 +374,7 @@ class ModuleRunner:
             self._hold()
         else:
             time.sleep(_SLOT_REST_S)
-        with self.replies.handling(self.slot_bytes):
+        with self.said.allowance.handling(self.slot_bytes):
             now = self._read(reply)
         if not all(same_bytes(old, new) for old, new in zip(sealed, now, strict=True)):
             self._report_late_work(
@@ -434,7 +431,7 @@ class ModuleRunner:
             ]
         except OSError as error:
             if quiescence.is_gone(self.worker.pid):
-                raise self._said.death("call") from None
+                raise self.said.death("call") from None
             raise protocol_broken(f"an output lies nowhere: {error.strerror}") from None
 
     def close(self) -> None:

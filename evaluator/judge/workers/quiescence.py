@@ -1,9 +1,9 @@
 """What a worker does while no call of its own is being timed: nothing.
 
-Its process group is stopped from the word that forward returned until it is prepared for the next
-call. So it can neither work on after its return, nor compute with the next inputs before they are
-complete, nor take processors from the other worker, whose turn it is. On some calls it is let go on
-until it rests: the outputs must still be what they were, and a worker that never rests is refused.
+Its process group is stopped from the word that forward returned until the clock of its next call
+runs, but for getting ready. So it can neither work on after its return, nor begin before its time,
+nor take processors from the other worker, whose turn it is. On some calls it is let go on until it
+rests: the outputs must still be what they were, and a worker that never rests is refused.
 
 Rest is judged by the states of its threads and not by their processor time: an idle pool goes to
 sleep sooner or later, on a loaded machine too, and a thread that computes is runnable even while

@@ -20,8 +20,10 @@ class Slow(Builder):
     def __init__(self, cache: Path, seconds: float) -> None:
         super().__init__(cache)
         self.seconds = seconds
+        self.limits_s: list[float] = []
 
-    def build(self, *_: object, **__: object) -> BuildOutcome:
+    def build(self, _: BuildRequest, limit_s: float = 180.0, **__: object) -> BuildOutcome:
+        self.limits_s.append(limit_s)
         return BuildOutcome(ok=True, library="", module_name="a", cached=True, seconds=self.seconds)
 
 
@@ -36,11 +38,13 @@ def test_so_many_and_no_more(tmp_path: Path) -> None:
 
 
 def test_so_long_and_no_longer(tmp_path: Path) -> None:
-    allowance = BuildAllowance(Slow(tmp_path, 10.5), 10.0)
+    builder = Slow(tmp_path, 10.5)
+    allowance = BuildAllowance(builder, 10.0)
     for _ in range(MOST_TIMES):
         allowance.build(ORDER)
     with pytest.raises(Rejection, match=f"longer than {10 * MOST_TIMES} s together") as refused:
         allowance.build(ORDER)
     assert (refused.value.status, refused.value.reason) == (Status.TIMEOUT, "build_timeout")
     assert allowance.seconds == 10.5 * MOST_TIMES
+    assert builder.limits_s == [10.0, 7.375, 4.75, 2.125]
     assert allowance.cached

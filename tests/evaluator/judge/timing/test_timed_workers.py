@@ -29,7 +29,7 @@ def test_where_two_workers_of_eager_find_memory_a_third_takes_the_place_of_one(
         evaluation = judge.evaluate(request())
         assert evaluation.status is Status.CORRECT, evaluation.message
         assert evaluation.timing.workers == 3
-        assert evaluation.notes.count("no memory for more workers: timed in 3 of 4") == 1
+        assert evaluation.notes.count("no time or memory for more workers: timed in 3 of 4") == 1
 
 
 def test_where_one_finds_none_for_another_there_is_one(judge, monkeypatch) -> None:
@@ -37,4 +37,4 @@ def test_where_one_finds_none_for_another_there_is_one(judge, monkeypatch) -> No
     evaluation = judge.evaluate(request())
     assert evaluation.status is Status.CORRECT, evaluation.message
     assert evaluation.timing.workers == 1
-    assert evaluation.notes.count("no memory for more workers: timed in 1 of 4") == 1
+    assert evaluation.notes.count("no time or memory for more workers: timed in 1 of 4") == 1

@@ -1,11 +1,13 @@
-"""How long one candidate may keep the judge busy with what its workers reply."""
+"""How long one candidate may keep the judge, in all its workers together: waiting, and reading."""
 
 from __future__ import annotations
 
+import math
 import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from evaluator.evaluation import Status
 from evaluator.judge.rejection import Rejection
@@ -16,9 +18,24 @@ _LIMIT_S = 45.0
 _USUAL_S, _USUAL_BYTES_PER_S = 0.1, 1e8
 
 
-class ReplyAllowance:
-    def __init__(self) -> None:
-        self._left_s = _LIMIT_S
+@dataclass
+class Allowance:
+    limit_s: float = math.inf
+    """Of imports, constructors and calls, without builds."""
+    spent_s: float = 0.0
+    _left_s: float = field(default_factory=lambda: _LIMIT_S)
+
+    @property
+    def left_s(self) -> float:
+        return max(0.0, self.limit_s - self.spent_s)
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        begin = time.monotonic()
+        try:
+            yield
+        finally:
+            self.spent_s += time.monotonic() - begin
 
     @contextmanager
     def handling(self, size: int) -> Iterator[None]:
