@@ -57,6 +57,8 @@ class BuiltKernel:
         self._calls = calls
         self._instances = WeakIdKeyDictionary()
         self._without_weights: dict[object, Any] = {}
+        self.tried: set[str] = set()
+        """By how it was constructed."""
         self.operator = torch.library.custom_op(
             f"kernel_refinery::k_{proof.candidate}_{next(_NUMBERS)}",
             self.run,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 import inspect
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import torch
 from pydantic import ValidationError
@@ -15,7 +15,12 @@ from safetensors.torch import load_file
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from agent.deployment.built_kernel import built_kernel, first_line, imported
+from agent.deployment.built_kernel import (
+    as_the_judge_constructs,
+    built_kernel,
+    first_line,
+    imported,
+)
 from agent.deployment.loaded_kernel import (
     Deployment,
     LoadedCase,
@@ -24,7 +29,7 @@ from agent.deployment.loaded_kernel import (
     may_read_mode,
 )
 from agent.deployment.proven_call import TensorForm, proven_call
-from agent.deployment.trial import reference_of, tensors_of, try_out
+from agent.deployment.trial import tensors_of, try_out
 from agent.deployment.unsafe_code import unsafe_code
 from agent.optimize import Result
 from agent.record.proof import Proof
@@ -32,7 +37,9 @@ from evaluator.audit_record import Life
 from evaluator.errors import UnusableReferenceError
 from evaluator.evaluation import BaselineTiming, Candidate, CaseTiming, Timing, Verdict
 from evaluator.hardware.devices import describe
-from evaluator.settings import BaselineName
+from evaluator.judge.problem.problem_file import ProblemFile
+from evaluator.judge.problem.reference import DTYPES, Reference
+from evaluator.settings import BaselineName, Precision
 from problems.errors import UsageError
 from problems.source_file import read_source
 
@@ -67,10 +74,11 @@ def load(
     if proof.on_gpu and not torch.cuda.is_available():
         raise UsageError(f"{path} is for {proof.evaluation.device}, and this machine has no GPU")
     figures = [_figure(timed, against, path) for timed in proof.timed]
-    original = _problem_model(proof) if module is None else module
+    kind = "cuda" if proof.on_gpu else "cpu"
+    original = _problem_model(proof, torch.device(kind)) if module is None else module
     _check(original)
-    cases = [_Case.of(number, proof) for number in range(len(proof.cases))]
-    fitting = [number for number, case in enumerate(cases) if case.shapes == _shapes(original)]
+    cases = [_case(each.reference, proof.settings.precision, kind) for each in proof.cases]
+    fitting = [number for number, case in enumerate(cases) if case.fits(original)]
     if not fitting:
         raise UsageError(
             f"{path} was judged for a module whose weights have other names or shapes than those"
@@ -99,9 +107,9 @@ def load(
     )
     if used:
         known = _with_kernel(known, path, source, proof, used)
-    kind: Any = type(original)
-    loaded_kind = _loaded_class(kind)
-    loaded = loaded_kind.__new__(loaded_kind)
+    original_class: Any = type(original)
+    loaded_class = _loaded_class(original_class)
+    loaded = loaded_class.__new__(loaded_class)
     vars(loaded).update(vars(original), _deployment=known, _compiled_call_impl=None)
     return loaded
 
@@ -142,29 +150,46 @@ def _proof_of(path: Path, source: str) -> Proof:
 
 @dataclass(frozen=True)
 class _Case:
+    """What a case's reference says."""
+
+    file: ProblemFile
     initial_arguments: list[Any]
     given: list[Any]
     """What `get_inputs()` gives, but for memory."""
-    shapes: dict[str, torch.Size]
+    weights: dict[str, tuple[torch.Size, torch.dtype]]
+    modes: dict[str, bool]
 
-    @classmethod
-    def of(cls, number: int, proof: Proof) -> Self:
-        reference = reference_of(number, proof, torch.device("cpu"))
-        device = torch.device("cuda" if proof.on_gpu else "cpu")
+    def fits(self, module: nn.Module) -> bool:
+        shapes = {name: shape for name, (shape, _) in self.weights.items()}
+        return {name: each.shape for name, each in tensors_of(module).items()} == shapes
+
+    def twin(self, module: nn.Module, device: torch.device) -> nn.Module:
+        """A copy with the dtypes and modes of the problem's module."""
+        twin = copy.deepcopy(module).requires_grad_(False)
+        for name, tensor in tensors_of(twin).items():
+            tensor.data = tensor.to(device, self.weights[name][1])
+        for name, each in twin.named_modules():
+            each.training = self.modes.get(name, self.modes[""])
+        return twin
+
+
+@cache
+def _case(reference: str, precision: Precision, device: str) -> _Case:
+    with as_the_judge_constructs():
+        judged = Reference(reference, torch.device("cpu"), precision)
         try:
             with FakeTensorMode():
-                given = reference.problem.inputs(device, reference.dtype)
+                given = judged.problem.inputs(torch.device(device), judged.dtype)
         except UnusableReferenceError:  # what it draws may depend on values
-            given = reference.problem.inputs(device, reference.dtype)
-        return cls(reference.initial_arguments, given, _shapes(reference.model))
+            given = judged.problem.inputs(torch.device(device), judged.dtype)
+    weights = {name: (each.shape, each.dtype) for name, each in tensors_of(judged.model).items()}
+    modes = {name: each.training for name, each in judged.model.named_modules()}
+    return _Case(judged.problem, judged.initial_arguments, given, weights, modes)
 
 
-def _shapes(module: nn.Module) -> dict[str, torch.Size]:
-    return {name: tensor.shape for name, tensor in tensors_of(module).items()}
-
-
-def _problem_model(proof: Proof) -> nn.Module:
-    model = reference_of(0, proof, torch.device("cuda" if proof.on_gpu else "cpu")).model
+def _problem_model(proof: Proof, device: torch.device) -> nn.Module:
+    with as_the_judge_constructs():
+        model = Reference(proof.cases[0].reference, device, proof.settings.precision).model
     if proof.weights is not None:
         if not proof.weights.exists():
             raise UsageError(f"the weights {proof.weights} are gone: give load() the module")
@@ -212,9 +237,9 @@ def _with_kernel(
     own = tensors_of(known.original)
     here = next((each.device for each in own.values()), known.devices[0])
     device = here if here in known.devices else known.devices[0]
-    model = reference_of(min(used), proof, device).model
-    twin = _judged_twin(known.original, model)
-    names = [name for name in tensors_of(model) if not name.endswith("num_batches_tracked")]
+    first = used[min(used)]
+    twin = first.twin(known.original, device)
+    names = [name for name in first.weights if not name.endswith("num_batches_tracked")]
     parameters = tuple(
         each
         for each in inspect.signature(twin.forward).parameters.values()
@@ -231,8 +256,17 @@ def _with_kernel(
     faults: dict[str, str] = {}
     for number, call in sorted(proven.items(), key=lambda item: item[1].arguments.size_bytes):
         if call.construction not in faults:
-            reference = reference_of(number, proof, device)
-            faults[call.construction] = try_out(kernel, number, call, twin, reference, names)
+            faults[call.construction] = try_out(
+                kernel,
+                number,
+                call,
+                twin,
+                names,
+                partial(used[number].file.inputs, device, DTYPES[proof.settings.precision]),
+                again=call.construction in kernel.tried,
+            )
+            if not faults[call.construction]:
+                kernel.tried.add(call.construction)
     right = {n: call for n, call in proven.items() if not faults[call.construction]}
     if not right:
         raise UsageError(f"{path} can't be used: {next(iter(faults.values()))}")
@@ -250,17 +284,6 @@ def _with_kernel(
         look=look_of(twin, free),
         free=free,
     )
-
-
-def _judged_twin(module: nn.Module, model: nn.Module) -> nn.Module:
-    """A copy with the device, dtypes and modes of the problem's module."""
-    judged, modes = tensors_of(model), {n: each.training for n, each in model.named_modules()}
-    twin = copy.deepcopy(module).requires_grad_(False)
-    for name, tensor in tensors_of(twin).items():
-        tensor.data = tensor.to(judged[name])
-    for name, each in twin.named_modules():
-        each.training = modes.get(name, modes[""])
-    return twin
 
 
 @cache

@@ -7,7 +7,8 @@ that keeps more between calls than its audit could see.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,23 +16,19 @@ from torch.utils._pytree import tree_leaves
 
 from agent.deployment.built_kernel import (
     BuiltKernel,
-    as_the_judge_constructs,
     draws_kept,
     first_line,
 )
 from agent.deployment.proven_call import ProvenCall, TensorForm
-from agent.record.proof import Proof
 from evaluator.judge.blockwise import same
-from evaluator.judge.problem.reference import Reference, flatten
+from evaluator.worker.values import flatten
 
 _CLOSE = {torch.float16: 1e-2, torch.bfloat16: 2e-2}
 _CLOSE_ELSE = 2e-3
 """How far results may be apart, by their norm: the judge has compared them finely."""
 
-
-def reference_of(number: int, proof: Proof, device: torch.device) -> Reference:
-    with as_the_judge_constructs():
-        return Reference(proof.cases[number].reference, device, proof.settings.precision)
+_OTHER_WEIGHTS = 1.25
+"""Times the module's."""
 
 
 def tensors_of(module: nn.Module) -> dict[str, Tensor]:
@@ -44,28 +41,37 @@ def try_out(
     case: int,
     call: ProvenCall,
     twin: nn.Module,
-    reference: Reference,
     names: Sequence[str],
+    inputs: Callable[[], list[Any]],
+    *,
+    again: bool,
 ) -> str:
-    """How kernel and module differ; empty where they don't. `twin` gets other weights."""
+    """How kernel and module differ; empty where they don't. `twin` gets other weights.
+
+    `again`: the kernel was tried with another module of this kind, and one call is enough.
+    """
     weights = tensors_of(twin)
-    own = {name: tensor.clone() for name, tensor in weights.items()}
-    others = {**own, **reference.randomised(1)}
-    before: Mapping[str, Tensor] = {}
+    states: list[dict[str, Tensor]] = [{}]
+    if not again:
+        own = {name: tensor.clone() for name, tensor in weights.items()}
+        others = {n: t * _OTHER_WEIGHTS if t.is_floating_point() else t for n, t in own.items()}
+        # The last call follows one with the same weights, whose result it may overwrite.
+        states = [own, others, own, own]
+    before: dict[str, Tensor] = {}
     kept: list[Tensor] = []
     copies: list[Tensor] = []
-    # The last call follows one with the same weights, whose result it may overwrite.
-    for seed, state in enumerate((own, others, own, own)):
-        for name, tensor in weights.items() if state is not before else ():
-            tensor.copy_(state[name])
+    for seed, state in enumerate(states):
+        for name, tensor in state.items() if state is not before else ():
+            weights[name].copy_(tensor)
         before = state
         with draws_kept():
-            drawn = iter(_tensors_in(reference.fresh_inputs(seed)))
+            torch.manual_seed(seed)
+            drawn = iter(_tensors_in(inputs()))
             given = call.arguments.with_tensors(lambda _, drawn=drawn: next(drawn))  # type: ignore[misc]
             everything = [*_tensors_in(given), *weights.values()]
             versions = [each._version for each in everything]
             torch.manual_seed(seed)
-            wanted = flatten(twin.forward(*given))
+            wanted = flatten(twin.forward(*given), trusted=True)
             if [each._version for each in everything] != versions:
                 return "its module changes its inputs or buffers"
             if _overlap(wanted, everything):

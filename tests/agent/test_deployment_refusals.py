@@ -103,6 +103,7 @@ def test_kernels_that_are_wrong_here(tmp_path: Path, forward: str, kernel: str, 
     problem = task(forward, x="torch.rand(6, 48) + 0.5")
     path = proven(tmp_path, problem, kernel_of(problem, kernel), weights="none")
     assert why in refused(path)
+    assert why in refused(path)  # what was found once is found again
 
 
 def test_a_kernel_that_keeps_its_first_weights(tmp_path: Path) -> None:
