@@ -73,8 +73,7 @@ class BuiltKernel:
     def run(self, case: int, inputs: Sequence[Tensor], weights: Sequence[Tensor]) -> list[Tensor]:
         """Its outputs, laid out as the original's."""
         call, device = self._calls[case], (*inputs, *weights)[0].device
-        place = torch.cuda.device(device) if device.type == "cuda" else nullcontext()
-        with torch.no_grad(), place:
+        with torch.no_grad(), on_device(device):
             module = self._instance(call, weights, device)
             aligned = map(_aligned, inputs)
             given = call.arguments.with_tensors(lambda _: next(aligned))[: call.given]
@@ -93,7 +92,7 @@ class BuiltKernel:
     ) -> nn.Module:
         kept = self._instances.setdefault(weights[0], {}) if weights else self._without_weights
         kind = call.construction, device
-        key = [(each.data_ptr(), _version(each)) for each in weights]
+        key = [(each.data_ptr(), version_of(each)) for each in weights]
         if kind not in kept or kept[kind][0] != key:
             module = self._constructed(call.initial_arguments, weights, device)
             # While the weights are kept, their addresses name nothing else.
@@ -214,7 +213,11 @@ def _number_fused_steps() -> None:
     register_optimizer_step_post_hook(number)
 
 
-def _version(tensor: Tensor) -> object:
+def on_device(device: torch.device) -> AbstractContextManager[None]:
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+
+
+def version_of(tensor: Tensor) -> object:
     # A tensor of inference mode has none: it is taken for changed.
     return object() if tensor.is_inference() else tensor._version
 

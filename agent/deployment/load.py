@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import copy
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
 from pydantic import ValidationError
 from safetensors.torch import load_file
-from torch import nn
+from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._pytree import tree_leaves
 
 from agent.deployment.built_kernel import (
     as_the_judge_constructs,
     built_kernel,
+    draws_kept,
     first_line,
     imported,
+    on_device,
 )
 from agent.deployment.loaded_kernel import (
     Deployment,
@@ -37,12 +41,13 @@ from evaluator.audit_record import Life
 from evaluator.errors import UnusableReferenceError
 from evaluator.evaluation import BaselineTiming, Candidate, CaseTiming, Timing, Verdict
 from evaluator.hardware.devices import describe
-from evaluator.judge.problem.problem_file import ProblemFile
-from evaluator.judge.problem.reference import DTYPES, Reference
+from evaluator.judge.blockwise import same
+from evaluator.judge.problem.reference import Reference
 from evaluator.settings import BaselineName, Precision
 from problems.errors import UsageError
 from problems.source_file import read_source
 
+_DRAWS = 3
 _TAKEN = ("original", "cases", "calls", "last_reason")
 
 
@@ -152,12 +157,28 @@ def _proof_of(path: Path, source: str) -> Proof:
 class _Case:
     """What a case's reference says."""
 
-    file: ProblemFile
+    inputs: Callable[[], list[Any]]
     initial_arguments: list[Any]
     given: list[Any]
     """What `get_inputs()` gives, but for memory."""
     weights: dict[str, tuple[torch.Size, torch.dtype]]
     modes: dict[str, bool]
+
+    @cached_property
+    def constants(self) -> dict[int, Tensor]:
+        """Of the leaves of `inputs()`, those tensors that are the same in every draw."""
+        found: dict[int, Tensor] = {}
+        with draws_kept():
+            for seed in range(_DRAWS):
+                torch.manual_seed(seed)
+                leaves = dict(enumerate(tree_leaves(self.inputs())))
+                kept = found if seed else leaves
+                found = {
+                    place: leaf
+                    for place, leaf in leaves.items()
+                    if isinstance(leaf, Tensor) and place in kept and same(leaf, kept[place])
+                }
+        return found
 
     def fits(self, module: nn.Module) -> bool:
         shapes = {name: shape for name, (shape, _) in self.weights.items()}
@@ -182,9 +203,10 @@ def _case(reference: str, precision: Precision, device: str) -> _Case:
                 given = judged.problem.inputs(torch.device(device), judged.dtype)
         except UnusableReferenceError:  # what it draws may depend on values
             given = judged.problem.inputs(torch.device(device), judged.dtype)
+    inputs = partial(judged.problem.inputs, torch.device(device), judged.dtype)
     weights = {name: (each.shape, each.dtype) for name, each in tensors_of(judged.model).items()}
     modes = {name: each.training for name, each in judged.model.named_modules()}
-    return _Case(judged.problem, judged.initial_arguments, given, weights, modes)
+    return _Case(inputs, judged.initial_arguments, given, weights, modes)
 
 
 def _problem_model(proof: Proof, device: torch.device) -> nn.Module:
@@ -247,7 +269,9 @@ def _with_kernel(
     )
     defaults = [each.default for each in parameters]
     proven = {
-        number: proven_call(twin, case.initial_arguments, case.given, defaults, device)
+        number: proven_call(
+            twin, case.initial_arguments, case.given, defaults, case.constants, device
+        )
         for number, case in used.items()
     }
     file = imported(proof.candidate, source, path, str(device))
@@ -256,16 +280,11 @@ def _with_kernel(
     faults: dict[str, str] = {}
     for number, call in sorted(proven.items(), key=lambda item: item[1].arguments.size_bytes):
         if call.construction not in faults:
-            faults[call.construction] = try_out(
-                kernel,
-                number,
-                call,
-                twin,
-                names,
-                partial(used[number].file.inputs, device, DTYPES[proof.settings.precision]),
-                again=call.construction in kernel.tried,
-            )
-            if not faults[call.construction]:
+            inputs, again = used[number].inputs, call.construction in kernel.tried
+            with on_device(device):
+                fault = try_out(kernel, number, call, twin, names, inputs, again=again)
+            faults[call.construction] = fault
+            if not fault:
                 kernel.tried.add(call.construction)
     right = {n: call for n, call in proven.items() if not faults[call.construction]}
     if not right:

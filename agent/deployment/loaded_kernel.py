@@ -11,8 +11,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
+from torch.utils.weak import WeakIdKeyDictionary
 
-from agent.deployment.built_kernel import BuiltKernel
+from agent.deployment.built_kernel import BuiltKernel, version_of
 from agent.deployment.proven_call import IN_MEMORY, ProvenCall, TensorForm
 from evaluator.evaluation import Verdict
 from problems.errors import UsageError
@@ -48,6 +49,8 @@ class Deployment:
     look: Look = ()
     free: frozenset[str] = frozenset()
     """Names of submodules whose mode makes no difference."""
+    seen: WeakIdKeyDictionary = field(default_factory=WeakIdKeyDictionary)
+    """Arguments that have a constant's values: which constant, and their version."""
     calls: dict[str, int] = field(default_factory=lambda: {"kernel": 0, "original": 0})
     last_reason: str = ""
 
@@ -141,6 +144,9 @@ def _route(module: nn.Module, known: Deployment, args: tuple[Any, ...], kwargs: 
         return _original("a gradient is needed")
     if torch.is_autocast_enabled(device.type):
         return _original("autocast is on")
+    for place, constant in known.proven[case].constants.items():
+        if not _has_values(leaves[place], constant, known.seen):
+            return _original("an argument may have other values than those judged")
     return case, inputs, weights, ""
 
 
@@ -154,6 +160,21 @@ def _is_transformed() -> bool:
         or forward_ad._current_level >= 0
         or torch._C._get_tracing_state() is not None
     )
+
+
+def _has_values(tensor: Tensor, constant: Tensor, seen: WeakIdKeyDictionary) -> bool:
+    """False where that can't be told: in a trace, or while a CUDA graph is captured."""
+    if torch.compiler.is_compiling() or type(tensor) not in IN_MEMORY:
+        return False
+    mark = id(constant), version_of(tensor)
+    if seen.get(tensor) == mark:
+        return True
+    if tensor.is_cuda and torch.cuda.is_current_stream_capturing():
+        return False
+    if not torch.equal(tensor, constant.to(tensor.device)):
+        return False
+    seen[tensor] = mark
+    return True
 
 
 def _at(module: Any, path: tuple[str, ...]) -> Any:

@@ -102,6 +102,8 @@ class ProvenCall:
     """With the module's defaults."""
     given: int
     """How many of them the kernel gets."""
+    constants: dict[int, Tensor]
+    """Leaves that are always drawn alike, a mask say: a kernel may rely on their values."""
     outputs: tuple[TensorForm, ...]
     """Of the original, in the judge's order."""
     result: TreeSpec
@@ -120,6 +122,7 @@ def proven_call(
     initial_arguments: list[Any],
     given: list[Any],
     defaults: list[Any],
+    constants: dict[int, Tensor],
     device: torch.device,
 ) -> ProvenCall:
     """Runs the original on fakes, for the form of its result."""
@@ -141,5 +144,13 @@ def proven_call(
     numbers = [int(place) for place in flatten(places)]
     forms = tuple(TensorForm.of(leaves[number]) for number in numbers)
     order = tuple(-1 if leaf is None else numbers.index(n) for n, leaf in enumerate(leaves))
-    construction = repr(initial_arguments)
-    return ProvenCall(initial_arguments, construction, arguments, len(given), forms, spec, order)
+    return ProvenCall(
+        initial_arguments,
+        repr(initial_arguments),
+        arguments,
+        len(given),
+        constants,
+        forms,
+        spec,
+        order,
+    )

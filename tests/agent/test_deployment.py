@@ -378,3 +378,19 @@ def test_weights_that_are_taken_in_order(tmp_path: Path) -> None:
     assert right(affine.eval(), X) == "kernel"
     affine.a.data.add_(1.0)
     assert right(affine, X) == "kernel"
+
+
+@torch.no_grad()
+def test_values_that_never_changed_are_those_that_were_judged(tmp_path: Path) -> None:
+    problem = task("return x + place", x="torch.randn(6, 48)", place="torch.arange(48)")
+    kernel = kernel_of(problem, "return x + torch.arange(48)")  # which is right in every draw
+    added = load(proven(tmp_path, problem, kernel, weights="none"))
+    place = torch.arange(48)
+    assert right(added, X, place) == right(added, X, place) == "kernel"
+    assert right(added, X, place.flip(0)) == "original" and "other values" in added.last_reason
+    place.add_(1)
+    assert right(added, X, place) == "original"
+    torch._dynamo.reset()
+    compiled = torch.compile(added, fullgraph=True, backend="aot_eager")
+    for values in (torch.arange(48), place):
+        torch.testing.assert_close(compiled(X, values), X + values)
