@@ -11,6 +11,8 @@ import typer
 from typer import Argument, Option
 
 from evaluator.command.command_line import Line, print_lines, serve
+from problems.errors import UsageError
+from problems.plain_file import insist_on_plain_files
 
 if TYPE_CHECKING:
     from agent.config.run_config import RunConfig
@@ -39,19 +41,13 @@ def show(
     it cost, and what changed."""
     from agent.record.archive import unpacked
     from agent.record.progress import best_of
-    from agent.record.run_files import RunFiles
+    from agent.record.run_files import READ, RunFiles
     from agent.record.turn_log import has_turns
-    from agent.view.trajectory import (
-        by_problem,
-        overview,
-        rival_lines,
-        turn_lines,
-        unjudged_lines,
-    )
-    from problems.errors import UsageError
+    from agent.view.trajectory import by_problem, overview, rival_lines, turn_lines, unjudged_lines
 
     run = unpacked(run)
     folder = run.parent if run.is_file() else run
+    insist_on_plain_files(folder, READ)
     files = RunFiles(folder)
     result = files.result()
     failed = unjudged_lines(result.problems if result else ())
@@ -93,7 +89,6 @@ def show(
 
 def _config(files: RunFiles) -> RunConfig | None:
     """None where there is none, or where it is another version's: turns are enough."""
-    from problems.errors import UsageError
 
     if not files.config_path.exists():
         return None
@@ -107,7 +102,6 @@ def _config(files: RunFiles) -> RunConfig | None:
 def _of_problem(folder: Path, problem: str | None) -> list[TurnRecord]:
     from agent.config.settings_file import nearest
     from agent.record.turn_log import FILE, has_turns, read_turns
-    from problems.errors import UsageError
 
     if not has_turns(folder):
         raise UsageError(f"{folder} holds no {FILE}; give a run directory, such as one under runs/")

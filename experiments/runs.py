@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.record.archive import unpacked
+from agent.record.run_files import READ
 from problems.errors import UsageError
+from problems.plain_file import insist_on_plain_files
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,6 +84,8 @@ def run_folders(path: Path) -> list[Path]:
     if not path.is_dir():
         raise UsageError(f"there is no folder {path}; name a run directory, or a folder of them")
     found = {file.parent for depth in ("", "*/", "*/*/") for file in path.glob(depth + FILE)}
+    for folder in {path} & found or found:
+        insist_on_plain_files(folder, READ)
     if path in found:
         return [path]
     if not found:

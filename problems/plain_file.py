@@ -6,7 +6,7 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -39,6 +39,17 @@ def open_plain(path: Path, most_bytes: int, *, follows: bool = False) -> IO[byte
         os.close(handle)
         raise OSError(errno.EINVAL, wrong, str(path))
     return os.fdopen(handle, "rb")
+
+
+def insist_on_plain_files(folder: Path, names: Iterable[str]) -> None:
+    """Raises `UsageError` where a link, a pipe or a device is among these files and folders, or
+    below: what reads it may wait for ever, or show what lies elsewhere."""
+    waiting = [folder / name for name in names]
+    for path in waiting:
+        if path.is_symlink() or (path.exists() and not (path.is_file() or path.is_dir())):
+            raise UsageError(f"{path} is a link or no plain file: remove it")
+        if path.is_dir():
+            waiting += sorted(path.iterdir())
 
 
 def write_plain(path: Path, text: str) -> None:

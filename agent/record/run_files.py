@@ -19,6 +19,11 @@ from agent.record.turn_log import read_turns
 from evaluator.record import Record
 from problems.errors import UsageError
 
+READ = (
+    *("turns.jsonl", "config.yaml", "environment.json", "result.json"),
+    *("completions", "confirmations", "kernels", "profiles", "prompts", "rivals"),
+)
+"""What is read of a run directory."""
 _FORMER = (
     "examples",
     "hardware",

@@ -1,5 +1,6 @@
 import json
 import math
+import os
 import shutil
 import tarfile
 from pathlib import Path
@@ -7,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from agent.record.archive import unpacked
+from agent.show import app
+from evaluator.command.command_line import serve
 from experiments.runs import load_runs
 from problems.errors import UsageError
 from tests.agent.made_records import turn
@@ -158,3 +161,16 @@ def test_a_forked_run_has_its_own_feedback_throughout(tmp_path: Path):
     text = config.read_text().replace("feedback: G+E+P", "feedback: G+E")
     config.write_text(f"{text}fork: runs/before@3\n")
     assert set(load_runs(tmp_path / "fork")["feedback"]) == {"G+E"}
+
+
+@pytest.mark.parametrize("name", ["kernels/a.py", "turns.jsonl", "rivals"])
+@pytest.mark.parametrize("is_pipe", [True, False])
+def test_links_and_pipes_in_a_run_are_not_read(tmp_path: Path, capsys, name: str, is_pipe: bool):
+    run = made_run(tmp_path / "run", {"p": [1.0]})
+    (run / name).parent.mkdir(exist_ok=True)
+    (run / name).unlink(missing_ok=True)
+    os.mkfifo(run / name) if is_pipe else (run / name).symlink_to(__file__)
+    with pytest.raises(UsageError, match=f"{name} is a link or no plain file"):
+        load_runs(run)
+    assert serve(app, "show", [str(run)]) == 2
+    assert f"{name} is a link or no plain file" in capsys.readouterr().err.replace("\n", "")

@@ -114,7 +114,7 @@ class Conversation:
             name, reason, _ = _PHASES[phase]
             if left_s < own_s:
                 name, timeout_s = "candidate in all its imports and calls", self.allowance.limit_s
-            late = f"the {name} took longer than {timeout_s:g} s and was ended"
+            late = f"the {name} took longer than {timeout_s:.4g} s and was ended"
             raise Rejection(Status.TIMEOUT, reason, late) from None
         except ClosedError:
             raise self.death(phase) from None
