@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_leaves
 
-from agent.deployment.load import load
+from agent.deployment.load import judged, load
 from agent.deployment.model_times import ModelTimes
 from agent.deployment.places import Places
 from agent.optimize import Result
@@ -88,7 +88,8 @@ def apply(
     calls = calls_of(inputs)
     loaded = partial(load, kernel, against=against, allow_unsafe=allow_unsafe)
     if module is None:
-        places = Places.fitting(model, loaded)
+        _, _, proof = judged(kernel, allow_unsafe=allow_unsafe)
+        places = Places.fitting(model, proof, loaded)
     else:
         places = Places.named(model, module, loaded)
     kept = False

@@ -71,23 +71,17 @@ def load(
     walls from here on: a source that starts processes, opens files or sockets is refused unless
     `allow_unsafe`. Raises `UsageError` for what can't be loaded.
     """
-    path = _path_of(kernel)
-    source = read_source(path)
-    proof = _proof_of(path, source)
-    if not allow_unsafe and (found := unsafe_code(source)):
-        raise UsageError(f"{path}: {found}; read it, and if you trust it give allow_unsafe=True")
-    if proof.on_gpu and not torch.cuda.is_available():
-        raise UsageError(f"{path} is for {proof.evaluation.device}, and this machine has no GPU")
+    path, source, proof = judged(kernel, allow_unsafe=allow_unsafe)
     figures = [_figure(timed, against, path) for timed in proof.timed]
-    kind = "cuda" if proof.on_gpu else "cpu"
-    original = _problem_model(proof, torch.device(kind)) if module is None else module
+    original = _problem_model(proof) if module is None else module
     _check(original)
-    cases = [_case(each.reference, proof.settings.precision, kind) for each in proof.cases]
-    fitting = [number for number, case in enumerate(cases) if case.fits(original)]
+    cases = _cases(proof)
+    misfits = [case.misfit(original) for case in cases]
+    fitting = [number for number, misfit in enumerate(misfits) if not misfit]
     if not fitting:
         raise UsageError(
-            f"{path} was judged for a module whose weights have other names or shapes than those"
-            f" of this {type(original).__name__}"
+            f"{path} was judged for another module than this {type(original).__name__}, which has"
+            f" {misfits[0]}"
         )
     devices = _devices_named(proof)
     used = {
@@ -117,6 +111,18 @@ def load(
     loaded = loaded_class.__new__(loaded_class)
     vars(loaded).update(vars(original), _deployment=known, _compiled_call_impl=None)
     return loaded
+
+
+def judged(kernel: Path | str | Result, *, allow_unsafe: bool) -> tuple[Path, str, Proof]:
+    """The file, its text and its verdict; raises `UsageError` for what no module could use here."""
+    path = _path_of(kernel)
+    source = read_source(path)
+    proof = _proof_of(path, source)
+    if not allow_unsafe and (found := unsafe_code(source)):
+        raise UsageError(f"{path}: {found}; read it, and if you trust it give allow_unsafe=True")
+    if proof.on_gpu and not torch.cuda.is_available():
+        raise UsageError(f"{path} is for {proof.evaluation.device}, and this machine has no GPU")
+    return path, source, proof
 
 
 def _path_of(kernel: Path | str | Result) -> Path:
@@ -163,6 +169,8 @@ class _Case:
     """What `get_inputs()` gives, but for memory."""
     weights: dict[str, tuple[torch.Size, torch.dtype]]
     modes: dict[str, bool]
+    numbers: dict[str, dict[str, float]]
+    """Attributes of the module's parts: what they change may be too small for a trial."""
 
     @cached_property
     def constants(self) -> dict[int, Tensor]:
@@ -180,9 +188,15 @@ class _Case:
                 }
         return found
 
-    def fits(self, module: nn.Module) -> bool:
+    def misfit(self, module: nn.Module) -> str:
         shapes = {name: shape for name, (shape, _) in self.weights.items()}
-        return {name: each.shape for name, each in tensors_of(module).items()} == shapes
+        if {name: each.shape for name, each in tensors_of(module).items()} != shapes:
+            return "weights of other names or shapes"
+        for name, part in module.named_modules():
+            for key, value in self.numbers.get(name, {}).items():
+                if getattr(part, key, value) != value:
+                    return "another " + f"{name}.{key}".removeprefix(".")
+        return ""
 
     def twin(self, module: nn.Module, device: torch.device) -> nn.Module:
         """A copy with the dtypes and modes of the problem's module."""
@@ -206,10 +220,26 @@ def _case(reference: str, precision: Precision, device: str) -> _Case:
     inputs = partial(judged.problem.inputs, torch.device(device), judged.dtype)
     weights = {name: (each.shape, each.dtype) for name, each in tensors_of(judged.model).items()}
     modes = {name: each.training for name, each in judged.model.named_modules()}
-    return _Case(inputs, judged.initial_arguments, given, weights, modes)
+    numbers = {
+        name: {key: value for key, value in vars(part).items() if isinstance(value, float)}
+        for name, part in judged.model.named_modules()
+    }
+    return _Case(inputs, judged.initial_arguments, given, weights, modes, numbers)
 
 
-def _problem_model(proof: Proof, device: torch.device) -> nn.Module:
+def _cases(proof: Proof) -> list[_Case]:
+    kind = "cuda" if proof.on_gpu else "cpu"
+    return [_case(each.reference, proof.settings.precision, kind) for each in proof.cases]
+
+
+def may_fit(proof: Proof, module: nn.Module) -> bool:
+    """Whether `load` would try the kernel for it, and its parts have the judged names."""
+    names = [name for name, _ in module.named_modules()]
+    return any([*case.modes] == names and not case.misfit(module) for case in _cases(proof))
+
+
+def _problem_model(proof: Proof) -> nn.Module:
+    device = torch.device("cuda" if proof.on_gpu else "cpu")
     with as_the_judge_constructs():
         model = Reference(proof.cases[0].reference, device, proof.settings.precision).model
     if proof.weights is not None:

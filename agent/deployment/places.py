@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
 from torch import nn
 
+from agent.deployment.load import may_fit
 from agent.deployment.loaded_kernel import LoadedKernel
+from agent.record.proof import Proof
 from agent.recording.recorded_calls import submodule
 from problems.errors import UsageError
 
@@ -28,25 +29,28 @@ class Places:
         return self.loaded.get("", self.whole) if kernel else self.whole
 
     @classmethod
-    def named(cls, model: nn.Module, name: str, load: Callable[..., LoadedKernel]) -> Places:
+    def named(
+        cls, model: nn.Module, name: str, load: Callable[[nn.Module], LoadedKernel]
+    ) -> Places:
         made = load(module := submodule(model, name))
         every = model.named_modules(remove_duplicate=False)
         return cls(model, {other: made for other, each in every if each is module})
 
     @classmethod
-    def fitting(cls, model: nn.Module, load: Callable[..., LoadedKernel]) -> Places:
+    def fitting(
+        cls, model: nn.Module, proof: Proof, load: Callable[[nn.Module], LoadedKernel]
+    ) -> Places:
         """All that the kernel fits, but nothing inside another one.
 
         Raises `UsageError` where there is none, with what was said of the last one that looked so.
         """
-        wanted = _shapes(load(None).original)  # raises for a kernel that can't be used at all
         loaded: dict[str, LoadedKernel] = {}
         made: dict[nn.Module, LoadedKernel] = {}
         refused: Exception | None = None
         for name, each in model.named_modules(remove_duplicate=False):
             if any(not outer or name.startswith(f"{outer}.") for outer in loaded):
                 continue
-            if each not in made and _shapes(each) == wanted:
+            if each not in made and may_fit(proof, each):
                 try:
                     made[each] = load(each)
                 except Exception as error:  # noqa: BLE001  (so does a module that takes other inputs)
@@ -54,11 +58,6 @@ class Places:
             if each in made:
                 loaded[name] = made[each]
         if not loaded:
-            hint = f": {refused}" if refused else ": none has weights of these names and shapes"
+            hint = f": {refused}" if refused else ": none has such parts and weights"
             raise UsageError(f"the kernel fits no module of {type(model).__name__}{hint}")
         return cls(model, loaded)
-
-
-def _shapes(module: nn.Module) -> dict[str, torch.Size]:
-    tensors = [*module.named_parameters(), *module.named_buffers()]
-    return {name: tensor.shape for name, tensor in tensors}

@@ -49,6 +49,17 @@ class Slow(nn.Module):
         return x
 
 
+class Scaled(nn.Module):
+    """So near 1 that results hardly tell."""
+
+    def __init__(self, scale: float = 1.0) -> None:
+        super().__init__()
+        self.scale = scale
+
+    def forward(self, x):
+        return torch.relu(x) * self.scale
+
+
 class Other(nn.Module):
     """Its weights have the same names and shapes; it takes more."""
 
@@ -145,6 +156,18 @@ def test_a_model_whose_results_change_is_left_alone(tmp_path: Path) -> None:
     assert type(model[0]) is Slow
 
 
+def test_a_number_that_results_hardly_show_is_compared(tmp_path: Path) -> None:
+    problem = task(
+        "return torch.relu(x) * self.scale", init="self.scale = 1.0", x="torch.randn(64, 48)"
+    )
+    path = proven(tmp_path, problem, kernel_of(problem), weights="none")
+    model = nn.Sequential(Scaled(), Scaled(1.0001), nn.Dropout(0.0))
+    applied = apply(model, path, X, keep="always", **QUICK)
+    assert [*applied.places.loaded] == ["0"]
+    with pytest.raises(UsageError, match="this Scaled, which has another scale"):
+        apply(model, path, X, module="1", **QUICK)
+
+
 @pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_the_command_times_both_compiled(
@@ -161,7 +184,7 @@ BAD = [
     (["x.py:build"], "give the function of a file"),
     ([f"{__file__}:build", "--module", "frist"], "has no module 'frist'; it has first"),
     ([f"{__file__}:build", "--module", "other"], "Other can't be traced"),
-    ([f"{__file__}:same_again"], "none has weights of these names and shapes"),
+    ([f"{__file__}:same_again"], "none has such parts and weights"),
     ([f"{__file__}:build", "--against", "compile"], "has no figure against compile"),
     ([f"{__file__}:build", "--kernel", "{folder}/nothing.py"], "can't read"),
 ]
