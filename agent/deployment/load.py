@@ -33,7 +33,7 @@ from agent.deployment.loaded_kernel import (
     may_read_mode,
 )
 from agent.deployment.proven_call import TensorForm, proven_call
-from agent.deployment.trial import tensors_of, try_out
+from agent.deployment.trial import tables_of, tensors_of, try_out
 from agent.deployment.unsafe_code import unsafe_code
 from agent.optimize import Result
 from agent.record.proof import Proof
@@ -330,6 +330,7 @@ def _with_kernel(
         proven=right,
         parameters=parameters,
         weights={tuple(name.split(".")): forms[name] for name in names},
+        tables={tuple(name.split(".")): tensor for name, tensor in tables_of(twin)},
         look=look_of(twin, free),
         free=free,
     )

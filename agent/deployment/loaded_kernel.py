@@ -44,6 +44,8 @@ class Deployment:
     parameters: tuple[inspect.Parameter, ...] = ()
     """Of forward, those that may be given by position."""
     weights: dict[tuple[str, ...], TensorForm] = field(default_factory=dict)
+    tables: dict[tuple[str, ...], Tensor] = field(default_factory=dict)
+    """Buffers that no judge varies: a kernel may rely on their values."""
     devices: tuple[torch.device, ...] = ()
     """Those that have the name of the one that it was timed on."""
     look: Look = ()
@@ -147,6 +149,10 @@ def _route(module: nn.Module, known: Deployment, args: tuple[Any, ...], kwargs: 
     for place, constant in known.proven[case].constants.items():
         if not _has_values(leaves[place], constant, known.seen):
             return _original("an argument may have other values than those judged")
+    for path, table in known.tables.items():
+        traced = torch.compiler.is_compiling()
+        if not traced and not _has_values(_at(module, path), table, known.seen):
+            return _original(f"{'.'.join(path)} was changed")
     return case, inputs, weights, ""
 
 

@@ -7,7 +7,7 @@ that keeps more between calls than its audit could see.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -21,6 +21,7 @@ from agent.deployment.built_kernel import (
 )
 from agent.deployment.proven_call import ProvenCall, TensorForm
 from evaluator.judge.blockwise import same
+from evaluator.worker.random_constants import STATISTICS
 from evaluator.worker.values import flatten
 
 _CLOSE = {torch.float16: 1e-2, torch.bfloat16: 2e-2}
@@ -33,6 +34,13 @@ _OTHER_WEIGHTS = 1.25
 
 def tensors_of(module: nn.Module) -> dict[str, Tensor]:
     return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+
+def tables_of(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Buffers that the judge leaves as they are: masks, positions."""
+    for name, tensor in module.named_buffers():
+        if name.rpartition(".")[2] not in (*STATISTICS, "num_batches_tracked"):
+            yield name, tensor
 
 
 @torch.no_grad()
@@ -54,7 +62,9 @@ def try_out(
     states: list[dict[str, Tensor]] = [{}]
     if not again:
         own = {name: tensor.clone() for name, tensor in weights.items()}
-        others = {n: t * _OTHER_WEIGHTS if t.is_floating_point() else t for n, t in own.items()}
+        varied = {name for name, tensor in own.items() if tensor.is_floating_point()}
+        varied -= {name for name, _ in tables_of(twin)}
+        others = {n: t * _OTHER_WEIGHTS if n in varied else t for n, t in own.items()}
         # The last call follows one with the same weights, whose result it may overwrite.
         states = [own, others, own, own]
     before: dict[str, Tensor] = {}

@@ -394,3 +394,24 @@ def test_values_that_never_changed_are_those_that_were_judged(tmp_path: Path) ->
     compiled = torch.compile(added, fullgraph=True, backend="aot_eager")
     for values in (torch.arange(48), place):
         torch.testing.assert_close(compiled(X, values), X + values)
+
+
+@torch.no_grad()
+def test_a_table_that_is_changed_is_none_that_was_judged(tmp_path: Path) -> None:
+    init = "self.register_buffer('mask', torch.ones(48).cumsum(0))"
+    problem = task("return x * self.mask", init=init, x="torch.randn(6, 48)")
+
+    class Masked(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("mask", torch.ones(48).cumsum(0))
+
+        def forward(self, x):
+            return x * self.mask
+
+    masked = load(proven(tmp_path, problem, kernel_of(problem)), Masked())
+    assert right(masked, X) == right(masked, X) == "kernel"
+    masked.mask[3] = 7.0
+    assert right(masked, X) == "original" and masked.last_reason == "mask was changed"
+    masked.mask[3] = 4.0
+    assert right(copy.deepcopy(masked), X) == right(masked, X) == "kernel"
