@@ -37,8 +37,8 @@ _HUGE = 1e9
 """No race makes numbers so large, relative to what they should be."""
 _NUDGE = 2.0**-7
 """Far more than the spacing of fp16 or TF32, and that of bf16."""
-_ROUNDING = 0.25
-"""Share of another error from which on it is rounding: rounded weights keep theirs, about half."""
+_ROUNDING = 0.1
+"""Share of another error from which on it is rounding: only that of rounded weights stays."""
 _TRIES = 2
 """Calls at each address, all with the same result: one may be right by luck."""
 

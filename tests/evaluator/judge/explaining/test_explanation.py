@@ -283,8 +283,8 @@ def test_a_kernel_that_is_slow_when_called_again_is_not_asked_for_long(evaluate,
             POOLED.replace(".view(x.shape[0], 16, 16).mean(dim=2)", ""),
             (
                 "self.linear(x)",
-                "F.linear((x * 6000).round() / 6000, "
-                "(self.linear.weight * 2**18).round() / 2**18, self.linear.bias)",
+                "F.linear(x.half().float(), "
+                "(self.linear.weight * 6e4).round() / 6e4, self.linear.bias)",
             ),
             ("precision",),
             "of its error is another",
@@ -299,7 +299,7 @@ def test_a_kernel_that_is_slow_when_called_again_is_not_asked_for_long(evaluate,
             "",
         ),
     ],
-    ids=["partial sums in bf16", "integers of few bits", "a product of means"],
+    ids=["partial sums in bf16", "weights of few bits", "a product of means"],
 )
 def test_what_is_nearly_right_is_rounding_or_not(evaluate, reference, change, codes, words):
     mismatch = evaluate(changed(reference, change), reference=reference).correctness.mismatch
