@@ -1,4 +1,4 @@
-"""`python -m tests.agent.deployment_trial cpu|cuda`: modules in use, from recording to undoing.
+"""`python -m tests.agent.deployment_trial cpu|cuda [0|1|2]`: modules, from recording to undoing.
 
 A part of a transformers model, one of a Sequential and one of a trained CNN are recorded, optimised
 by the offline tuner, loaded, put in, measured, trained one step beside the original, and undone.
@@ -93,9 +93,11 @@ def _apart(pair: tuple[torch.Tensor, torch.Tensor]) -> float:
     return float((pair[0] - pair[1]).detach().abs().max())
 
 
-def main(device: str) -> None:
+def main(device: str, *only: str) -> None:
     torch.manual_seed(0)
-    for title, model, inputs, name in models(device):
+    for number, (title, model, inputs, name) in enumerate(models(device)):
+        if only and str(number) not in only:
+            continue
         original, parts = copy.deepcopy(model), dict(model.named_modules())
         print(f"\n{title}, {name}: {type(model.get_submodule(name)).__name__}")
         result = optimize(model, inputs, module=name, device=device, budget=BUDGET)
@@ -109,4 +111,4 @@ def main(device: str) -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        main(sys.argv[1])
+        main(*sys.argv[1:])

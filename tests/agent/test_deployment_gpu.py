@@ -11,7 +11,11 @@ from agent.deployment.load import load
 from tests.agent.proven_kernel import NORM, kernel_of, proven
 from tests.agent.test_deployment import Norm, right
 
-pytestmark = pytest.mark.gpu
+pytestmark = [
+    pytest.mark.gpu,
+    # Importing Inductor warns of PyTorch's own code in 2.11.
+    pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning"),
+]
 
 IN_CUDA = '''
 from torch.utils.cpp_extension import load_inline
@@ -37,7 +41,10 @@ torch::Tensor norm(torch::Tensor x, torch::Tensor weight) {
 }
 """
 built = load_inline(
-    "norm_cuda", "torch::Tensor norm(torch::Tensor x, torch::Tensor weight);", SOURCE, ["norm"]
+    "norm_cuda",
+    "torch::Tensor norm(torch::Tensor x, torch::Tensor weight);",
+    SOURCE,
+    functions=["norm"],
 )
 '''
 IN_TRITON = """
