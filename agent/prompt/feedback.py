@@ -123,7 +123,7 @@ def _turn_block(turn: TurnRecord, source_of: SourceReader, rival: Rival) -> tupl
     evaluation = turn.evaluation
     lines = [f"- turn: {turn.turn}", f"- status: {evaluation.status}"]
     if evaluation.case:
-        lines.append(f"- case: {evaluation.case}")
+        lines.append(f"- first failing case: {evaluation.case}")
     source = source_of(turn.candidate) if turn.candidate else ""
     words = execution_words(evaluation, source, rival)
     if evaluation.status is Status.CORRECT:

@@ -33,12 +33,11 @@ def get_init_inputs():
     return [256]
 """
 TOLD = """\
-- The sizes above are one case of 3. `ModelNew` must be right in each, and its weighted time over \
-them counts:
+- The sizes above are one case of 3. `ModelNew` must be right in each. The sum of weight x time counts:
   - batch=32: weight 0.8 (shown above)
   - batch=4: weight 0.1
   - batch=1: weight 0.1
-- You may choose the code by the inputs' shapes."""
+- Branch on shapes; where PyTorch is faster, call it."""
 
 
 @pytest.mark.thorough
