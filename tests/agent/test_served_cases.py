@@ -33,7 +33,8 @@ def get_init_inputs():
     return [256]
 """
 TOLD = """\
-- The sizes above are one case of 3. `ModelNew` must be right in each. The sum of weight x time counts:
+- The sizes above are one case of 3. `ModelNew` must be right in each. The sum of \
+weight x time counts:
   - batch=32: weight 0.8 (shown above)
   - batch=4: weight 0.1
   - batch=1: weight 0.1
