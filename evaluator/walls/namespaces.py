@@ -164,16 +164,14 @@ def _be_init(gate: int, owner: int) -> NoReturn:
     try:
         os.read(gate, 1)
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        ended = select.poll()
-        ended.register(owner, select.POLLIN)
-        if ended.poll(0):
-            os._exit(1)  # too early for the signal
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         # One by one: os.closerange may try every number there is, and that can be 10^9.
         for entry in list(Path("/proc/self/fd").iterdir()):
-            with contextlib.suppress(OSError):
-                os.close(int(entry.name))
-        while True:
-            signal.pause()
+            if int(entry.name) != owner:
+                with contextlib.suppress(OSError):
+                    os.close(int(entry.name))
+        ended = select.poll()
+        ended.register(owner, select.POLLIN)
+        ended.poll()  # it may have ended too early for the signal
     finally:
         os._exit(1)
