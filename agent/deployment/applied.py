@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,18 +13,16 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_leaves
 
+from agent.deployment.built_kernel import draws_kept
 from agent.deployment.load import judged, load
 from agent.deployment.model_times import ModelTimes
 from agent.deployment.places import Places
+from agent.deployment.trial import distance
 from agent.optimize import Result
 from agent.recording.model_file import words
 from agent.recording.recorded_calls import Call, calls_of, run
 from evaluator.judge.timing.interval import Interval
 from problems.errors import UsageError
-
-_CLOSE = {torch.float16: 1e-2, torch.bfloat16: 2e-2}
-_CLOSE_ELSE = 2e-3
-"""How far the model's results may move, by their norm."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +118,7 @@ def _compiled(times: ModelTimes) -> Interval | str:
 
 
 def _results(model: nn.Module, calls: Sequence[Call]) -> list[torch.Tensor]:
-    gpu = [torch.cuda.current_device()] if torch.cuda.is_initialized() else []
-    with torch.random.fork_rng(gpu):
+    with draws_kept():
         torch.manual_seed(0)
         leaves = tree_leaves(run(model, calls))
     return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
@@ -132,14 +130,9 @@ def _difference(
     """The largest one, and what is allowed; of what can't be compared NaN."""
     if not before or [(a.shape, a.dtype) for a in after] != [(b.shape, b.dtype) for b in before]:
         return float("nan"), 0.0
-    found = (0.0, _CLOSE_ELSE)
-    for one, other in zip(after, before, strict=True):
-        alike = (one == other) | (one.isnan() & other.isnan())
-        a, b = (torch.where(alike & ~other.isfinite(), 0, x).double() for x in (one, other))
-        off = float((a - b).norm() / b.norm().clamp(min=1e-300))
-        allowed = _CLOSE.get(other.dtype, _CLOSE_ELSE)
-        found = max(found, (off, allowed), key=lambda each: each[0] / each[1])
-    return found
+    found = (distance(one, other) for one, other in zip(after, before, strict=True))
+    # One that is NaN comes first.
+    return max(found, key=lambda each: each[0] / each[1] if each[0] == each[0] else math.inf)
 
 
 def _words(ratio: Interval) -> str:

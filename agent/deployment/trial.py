@@ -14,11 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from agent.deployment.built_kernel import (
-    BuiltKernel,
-    draws_kept,
-    first_line,
-)
+from agent.deployment.built_kernel import BuiltKernel, draws_kept, first_line
 from agent.deployment.proven_call import ProvenCall, TensorForm
 from evaluator.judge.blockwise import same
 from evaluator.worker.random_constants import STATISTICS
@@ -112,10 +108,16 @@ def _difference(some: Sequence[Tensor], others: Sequence[Tensor]) -> str:
     if [TensorForm.of(each) for each in some] != [TensorForm.of(each) for each in others]:
         return "results of another number, shape, layout or dtype"
     for one, other in zip(some, others, strict=True):
-        alike = (one == other) | ((one != one) & (other != other))
-        a, b = (torch.where(alike & ~other.isfinite(), 0, x) for x in (one, other))
-        a, b = (x if x.is_complex() else x.double() for x in (a, b))
-        off = float((a - b).norm() / b.norm().clamp(min=1e-300))
-        if not off <= _CLOSE.get(other.dtype, _CLOSE_ELSE):
+        off, allowed = distance(one, other)
+        if not off <= allowed:
             return f"off by {off:.2g} of the result's size"
     return ""
+
+
+def distance(one: Tensor, other: Tensor) -> tuple[float, float]:
+    """Of two results, relative to the norm of the other one; and what is allowed."""
+    alike = (one == other) | ((one != one) & (other != other))
+    a, b = (torch.where(alike & ~other.isfinite(), 0, x) for x in (one, other))
+    a, b = (x if x.is_complex() else x.double() for x in (a, b))
+    off = float((a - b).norm() / b.norm().clamp(min=1e-300))
+    return off, _CLOSE.get(other.dtype, _CLOSE_ELSE)

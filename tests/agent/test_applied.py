@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from agent.apply import app
-from agent.deployment.applied import apply
+from agent.deployment.applied import _difference, apply
 from agent.deployment.loaded_kernel import LoadedKernel
 from evaluator.command.command_line import serve
 from problems.errors import UsageError
@@ -199,3 +199,11 @@ def test_a_mistake_is_one_line(
     assert serve(app, "apply", ["--kernel", str(path), *given]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: ") and told in line
+
+
+def test_a_result_that_became_nan_differs_whatever_else_is_right() -> None:
+    right, wrong = torch.ones(3), torch.tensor([1.0, float("nan"), 1.0])
+    difference, allowed = _difference([right, right, right], [right, wrong, right])
+    assert not difference <= allowed
+    difference, allowed = _difference([wrong, right], [wrong, right])
+    assert difference == 0.0
