@@ -193,8 +193,9 @@ class Timing(Record):
     """SOL-ExecBench's: 0.5 at the fastest baseline that was timed, 1 at the bound (`metrics`)."""
     calls: int
     workers: int = 1
-    """In so many fresh processes each side was timed; the intervals cover what differs between
-    them."""
+    """In so many fresh processes each side was timed; the intervals cover how these differ."""
+    worker_speedups: tuple[float, ...] = ()
+    """The median in each of them; none in older records."""
     stopped: Stopped
     disturbed_blocks: int = 0
     """Blocks of calls left out because something outside disturbed them; above 20 % of those that

@@ -63,34 +63,34 @@ def trained_cnn(device: str) -> CNN:
 
 
 def models(device: str) -> Iterator[tuple[str, nn.Module, Any, str]]:
+    """On a GPU of sizes that keep it busy, and a transformer in bfloat16."""
+    large = device != "cpu"
+    hidden, tokens = (4096, (4, 2048)) if large else (512, (4, 128))
     config = LlamaConfig(
-        hidden_size=512, intermediate_size=1024, num_attention_heads=8, num_key_value_heads=4,
-        num_hidden_layers=2, vocab_size=1000,
+        hidden_size=hidden, intermediate_size=2 * hidden, num_attention_heads=hidden // 128,
+        num_key_value_heads=hidden // 256, num_hidden_layers=2, vocab_size=1000,
     )  # fmt: skip
-    words = {"input_ids": torch.randint(0, 1000, (4, 128), device=device), "use_cache": False}
-    yield "LlamaModel", LlamaModel(config).eval().to(device), words, "layers.0.input_layernorm"
+    llama = LlamaModel(config).eval().to(device, torch.bfloat16 if large else torch.float32)
+    words = {"input_ids": torch.randint(0, 1000, tokens, device=device), "use_cache": False}
+    yield "LlamaModel", llama, words, "layers.0.input_layernorm"
     tail = nn.Sequential(nn.GELU(), nn.LayerNorm(1024))
-    rows = [(torch.randn(rows, 512, device=device),) for rows in (2048, 2048, 2048, 256)]
+    counts = (65536, 65536, 8192) if large else (2048, 2048, 256)
+    rows = [(torch.randn(count, 512, device=device),) for count in counts]
     yield "Sequential", nn.Sequential(nn.Linear(512, 1024), tail).to(device), rows, "1"
-    pictures = torch.randn(32, 3, 64, 64, device=device)
+    pictures = torch.randn(256 if large else 32, 3, 64, 64, device=device)
     yield "CNN, trained", trained_cnn(device), pictures, "residual"
 
 
 def trained_alike(model: nn.Module, original: nn.Module, inputs: Any) -> str:
     """One step of each, from the same weights."""
     for each in (model.train(), original.train()):
-        given = inputs if isinstance(inputs, dict) else None
         first = inputs[0][0] if isinstance(inputs, list) else inputs
-        found = each(**given) if given else each(first)
-        loss = torch.utils._pytree.tree_leaves(found)[0].square().mean()
-        loss.backward()
+        found = each(**inputs) if isinstance(inputs, dict) else each(first)
+        torch.utils._pytree.tree_leaves(found)[0].square().mean().backward()
         torch.optim.SGD(each.parameters(), lr=0.1).step()
     pairs = zip(model.parameters(), original.parameters(), strict=True)
-    return f"one step of training moves the weights apart by {max(map(_apart, pairs)):.1e}"
-
-
-def _apart(pair: tuple[torch.Tensor, torch.Tensor]) -> float:
-    return float((pair[0] - pair[1]).detach().abs().max())
+    apart = max(float((one - other).detach().abs().max()) for one, other in pairs)
+    return f"one step of training moves the weights apart by {apart:.1e}"
 
 
 def main(device: str, *only: str) -> None:

@@ -136,6 +136,7 @@ def timing_of(
         sol_score=sol_score(latency.value, fastest_us, bound_us) if bound_us else None,
         calls=workers.blocks,
         workers=len(samplings),
+        worker_speedups=tuple(map(median, workers.ratios(BaselineName.EAGER))),
         stopped=samplings[-1].stopped,
         disturbed_blocks=workers.disturbed_blocks,
         launch_bound=launch_bound,
