@@ -345,7 +345,7 @@ class ProblemRequest(Record):
     settings: Settings
 
     @classmethod
-    def of(cls, problem: Problem, settings: Settings, **fields: Record) -> Self:
+    def of(cls, problem: Problem, settings: Settings, **fields: object) -> Self:
         """`problem` in the sizes that suit the device: large ones on a GPU."""
         size_class = SizeClass.of(settings.device)
         asked = {
@@ -394,3 +394,5 @@ class EvaluationRequest(ProblemRequest):
     """What crosses from the agent to the judge's process to have a candidate judged."""
 
     candidate: Candidate
+    is_second: bool = False
+    """A second verdict: turns and checks of problems go before it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING
@@ -103,9 +104,10 @@ def drive(
     if any(problem_run.turns.has_work for problem_run in problem_runs):
         executor.prepare(config.workers, config.backend)  # while the model answers
         record_environment(store, device_name, config.executor)
-    with ThreadPoolExecutor(config.workers, thread_name_prefix="turns") as pool:
+    with ThreadPoolExecutor(2 * config.workers, thread_name_prefix="turns") as pool:
         queue = TurnQueue(problem_runs, changed)
-        futures = [pool.submit(queue.work_off) for _ in range(config.workers)]
+        work = (queue.take_turns, queue.finish_problems)
+        futures = [pool.submit(each) for each in work * config.workers]
         try:
             for future in as_completed(futures):
                 future.result()
@@ -162,39 +164,54 @@ class _OneAtATime:
 class TurnQueue:
     """Hands out problems in their order, and more threads to one that has several turns ready.
 
-    A thread waits where turns may become ready once others are recorded.
+    A thread waits where turns may become ready once others are recorded. Other threads finish
+    problems: a second verdict may wait long, while turns of other problems use the device.
     """
 
     def __init__(self, problem_runs: Sequence[ProblemRun], changed: threading.Condition) -> None:
         """`changed` is that of the problems' turns."""
         self._open = dict.fromkeys(problem_runs, 0)
         """Problems that have not ended, with the number of threads at work on each."""
+        self._ended: deque[ProblemRun] = deque()
         self._changed = changed
 
-    def work_off(self) -> None:
-        """Take turns until no problem is left. Raises as `ProblemRun.take` does."""
-        while (following := self._next()) is not None:
+    def take_turns(self) -> None:
+        """Take turns until no problem is left. What `ProblemRun.take` raises ends all threads."""
+        while (following := self._next_turn()) is not None:
             problem_run, key = following
-            if key is None:
-                problem_run.finish()
-                continue
             try:
                 problem_run.take(key)
+            except BaseException:
+                with self._changed:
+                    self._open.clear()
+                raise
             finally:
                 with self._changed:
-                    self._open[problem_run] -= 1
+                    if problem_run in self._open:
+                        self._open[problem_run] -= 1
                     self._changed.notify_all()
 
-    def _next(self) -> tuple[ProblemRun, TurnKey | None] | None:
-        """A problem with a turn to begin at, or with None once it is to be finished."""
+    def finish_problems(self) -> None:
+        """Finish problems that have ended until no problem is left."""
+        while (problem_run := self._next_ended()) is not None:
+            problem_run.finish()
+
+    def _next_turn(self) -> tuple[ProblemRun, TurnKey] | None:
         with self._changed:
             while self._open:
-                for problem_run, threads in self._open.items():
+                for problem_run, threads in list(self._open.items()):
                     if (key := problem_run.turns.claim()) is not None:
                         self._open[problem_run] += 1
                         return problem_run, key
                     if threads == 0:
                         del self._open[problem_run]
-                        return problem_run, None
-                self._changed.wait()
+                        self._ended.append(problem_run)
+                        self._changed.notify_all()
+                if self._open:
+                    self._changed.wait()
             return None
+
+    def _next_ended(self) -> ProblemRun | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended or not self._open)
+            return self._ended.popleft() if self._ended else None

@@ -16,8 +16,7 @@ from agent.record.proof import Proof, cases_proven
 from agent.record.result import ProblemResult, Stop
 from agent.record.turn_log import TurnKey
 from evaluator.errors import InfrastructureError
-from evaluator.evaluation import Candidate
-from tools.execute import execute
+from evaluator.evaluation import Candidate, EvaluationRequest
 
 
 class ProblemRun:
@@ -132,8 +131,9 @@ def confirm(deps: Deps) -> None:
         if best is None or best.candidate is None or best.candidate in holds:
             return
         candidate = Candidate(source=store.kernel(best.candidate), backend=backend)
+        request = EvaluationRequest.of(deps.problem, settings, candidate=candidate, is_second=True)
         deps.watch.notice(JudgingAgain(problem))
-        judged = with_retries(partial(execute, deps.executor, deps.problem, candidate, settings))
+        judged = with_retries(partial(deps.executor.evaluate, request))
         found = confirmation_of(best, judged)
         store.save_confirmation(found)
         deps.watch.notice(JudgedAgain(problem, found))

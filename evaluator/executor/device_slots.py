@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import IntEnum
 
 from evaluator.errors import DeviceError, JudgeDiedError
 from evaluator.ipc.service import Service
@@ -16,6 +17,14 @@ _PATIENCE = 8
 """Times that others may go before the one that came first, since their problem is set up."""
 _MOST_FAILURES = 3
 """In a row, after which a judge gets nothing more while another one works."""
+
+
+class Rank(IntEnum):
+    """Who goes first: nothing of a later rank begins where one of an earlier rank waits."""
+
+    TURN = 0
+    """Turns, and checks of problems."""
+    SECOND_VERDICT = 1
 
 
 @dataclass(eq=False)
@@ -42,6 +51,7 @@ class DeviceSlot:
 @dataclass(eq=False)
 class _Waiting:
     reference: str
+    rank: Rank
     patience: int = _PATIENCE
     slot: DeviceSlot | None = None
     called: threading.Event = field(default_factory=threading.Event)
@@ -51,8 +61,9 @@ class DeviceSlots:
     """Gives each waiting candidate a judge as soon as one is free. Safe for several threads.
 
     No device has candidates of its own: a free one takes the next. Among several free
-    judges goes first the one that has the problem set up, and among several waiting candidates the
-    one whose problem is set up at a free judge, as long as none is passed over too often.
+    judges goes first the one that has the problem set up, and among several waiting candidates of
+    the first rank the one whose problem is set up at a free judge, as long as none is passed over
+    too often. Beside a profiler only turns are judged.
     """
 
     def __init__(self, slots: Sequence[DeviceSlot]) -> None:
@@ -64,12 +75,12 @@ class DeviceSlots:
         return iter(self._slots)
 
     @contextmanager
-    def taken(self, reference: str) -> Iterator[DeviceSlot]:
+    def taken(self, reference: str, rank: Rank = Rank.TURN) -> Iterator[DeviceSlot]:
         """Reserve a judge for one candidate for `reference`; waits for one.
 
         A `JudgeDiedError` or `DeviceError` that passes through is counted against this judge.
         """
-        waiting = _Waiting(reference)
+        waiting = _Waiting(reference, rank)
         with self._lock:
             self._waiting.append(waiting)
             self._call()
@@ -101,6 +112,7 @@ class DeviceSlots:
         finally:
             with self._lock:
                 slot.profilers -= 1
+                self._call()
 
     def _healthy(self) -> Sequence[DeviceSlot]:
         """Those to be given out: all, where all are in trouble."""
@@ -108,8 +120,16 @@ class DeviceSlots:
         return healthy or self._slots
 
     def _call(self) -> None:
-        while self._waiting and (free := [s for s in self._healthy() if not s.judging]):
-            waiting = self._next(free)
+        while self._waiting:
+            rank = min(each.rank for each in self._waiting)
+            free = [
+                slot
+                for slot in self._healthy()
+                if not slot.judging and (rank is Rank.TURN or not slot.profilers)
+            ]
+            if not free:
+                return
+            waiting = self._next([each for each in self._waiting if each.rank is rank], free)
             self._waiting.remove(waiting)
             slot = min(
                 free, key=lambda s: (waiting.reference not in s.set_up, s.profilers, len(s.set_up))
@@ -121,12 +141,12 @@ class DeviceSlots:
             waiting.slot = slot
             waiting.called.set()
 
-    def _next(self, free: Sequence[DeviceSlot]) -> _Waiting:
-        first = self._waiting[0]
+    def _next(self, line: Sequence[_Waiting], free: Sequence[DeviceSlot]) -> _Waiting:
+        first = line[0]
         if first.patience == 0:
             return first
         known = {reference for slot in free for reference in slot.set_up}
-        chosen = next((w for w in self._waiting if w.reference in known), first)
+        chosen = next((each for each in line if each.reference in known), first)
         if chosen is not first:
             first.patience -= 1
         return chosen

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evaluator.evaluation import Backend, Evaluation, EvaluationRequest, ProblemRequest
 from evaluator.executor.builders import Builders, builders_for
-from evaluator.executor.device_slots import DeviceSlot, DeviceSlots
+from evaluator.executor.device_slots import DeviceSlot, DeviceSlots, Rank
 from evaluator.ipc.service import Service
 from problems.cache_folder import cache_folder
 
@@ -81,7 +81,8 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
         built = self._builders.build(request) if ahead else None
         if built is not None and built.refused is not None:
             return built.refused
-        with self._slots.taken(request.reference) as slot:
+        rank = Rank.SECOND_VERDICT if request.is_second else Rank.TURN
+        with self._slots.taken(request.reference, rank) as slot:
             question = request.on(slot.device).model_dump_json().encode()
             answer = Evaluation.model_validate_json(slot.judge.ask(question))
             if isinstance(kept := answer.conditions.get("problems_set_up"), int):

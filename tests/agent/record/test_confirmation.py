@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from agent.record.confirmation import Confirmation
-from agent.record.events import JudgedAgain, JudgingAgain
+from agent.record.events import Event, JudgedAgain, JudgingAgain, TurnRecorded
 from agent.record.figures import ratio
 from agent.record.progress import best_of
 from agent.record.proof import Proof
@@ -33,10 +34,13 @@ class Doubtful(StandInExecutor):
         self.wrong = wrong
         self.again: list[EvaluationRequest] = []
         self.failing: list[Exception] = []
+        self.may_begin = threading.Event()
+        self.may_begin.set()
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
-        if not request.settings.fresh_workers:
+        if not request.is_second:
             return super().evaluate(request)
+        self.may_begin.wait(30)
         if self.failing:
             raise self.failing.pop(0)
         self.again.append(request)
@@ -147,6 +151,22 @@ def test_more_turns_may_bring_another_best(made) -> None:
     kept = {each.candidate for each in world.files.confirmations("first")}
     assert found.best is not None and found.best.candidate in kept
     assert first.best is None or first.best.candidate in kept
+
+
+def test_turns_of_another_problem_do_not_wait_for_it(made) -> None:
+    world = made(0)
+    world.executor.may_begin.clear()
+
+    def at(_: int, event: Event) -> None:
+        if isinstance(event, TurnRecorded) and event.problem == "second" and event.record.turn == 8:
+            assert not world.executor.again
+            world.executor.may_begin.set()
+
+    world.listener.at = at
+    found = world.run(budget=9, confirm=1, workers=1).problems
+    assert [each.stop for each in found] == [Stop.CALLS] * 2
+    first, second = world.seen(JudgedAgain)
+    assert first.problem == "first" and second.problem == "second"
 
 
 def test_an_interrupted_problem_is_not_confirmed(made) -> None:

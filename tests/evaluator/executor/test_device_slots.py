@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from evaluator.errors import JudgeDiedError, UnusableReferenceError
-from evaluator.executor.device_slots import DeviceSlot, DeviceSlots
+from evaluator.executor.device_slots import DeviceSlot, DeviceSlots, Rank
 from evaluator.ipc.service import Service
 from evaluator.judge.kept_problems import MOST_PROBLEMS
 
@@ -48,11 +48,11 @@ class Line:
         self.order: list[str] = []
         self._threads: list[threading.Thread] = []
 
-    def join(self, reference: str) -> None:
+    def join(self, reference: str, rank: Rank = Rank.TURN) -> None:
         waiting = len(self.slots._waiting)
 
         def go() -> None:
-            with self.slots.taken(reference):
+            with self.slots.taken(reference, rank):
                 self.order.append(reference)
 
         thread = threading.Thread(target=go)
@@ -88,6 +88,20 @@ def test_nobody_is_passed_over_for_ever(judge: Service) -> None:
         for reference in ("b", *["a"] * 20):
             line.join(reference)
     assert line.order.index("b") == 8
+
+
+def test_a_second_verdict_waits_for_turns_and_for_profilers(judge: Service) -> None:
+    slots = make(judge, 1)
+    with line_before_one_seat(slots, "a") as line:
+        line.join("a", Rank.SECOND_VERDICT)
+        line.join("b")
+        line.join("c")
+    assert line.order == ["b", "c", "a"]
+    with slots.for_profiler():
+        line.join("a", Rank.SECOND_VERDICT)
+        assert work(slots, "d") == "cuda:0"
+        assert len(line.order) == 3
+    assert line.end()[3:] == ["a"]
 
 
 def test_a_problem_goes_where_it_is_set_up_and_a_new_one_elsewhere(judge: Service) -> None:
