@@ -61,7 +61,7 @@ def optimize(
             raise UsageError("module= names a part of a torch.nn.Module, which comes first")
         resolution = resolve(check_options({**options, "problems": [str(problem)]}))
     else:
-        written = from_module(problem, inputs, module)
+        written = from_module(problem, inputs, module or "")
         resolution = resolve_written(written, check_options(options))
     result = run_job(resolution, view_mode(display), redo=redo)
     (details,) = result.problems

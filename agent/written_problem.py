@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
@@ -31,34 +30,42 @@ class WrittenProblem:
     notes: tuple[str, ...] = ()
 
 
-def from_module(model: Any, inputs: Any, name: str | None = None) -> WrittenProblem:
-    """The same module, weights and inputs give the same file.
-
-    `inputs` is a function like KernelBench's `get_inputs`, or what `forward` takes, in a list or a
-    dict by name: tensors, shapes, pairs of a shape and a dtype's name, or numbers. With `name`, the
-    problem is that submodule (empty: all of `model`), and `inputs` are those of `calls_of`.
-    """
+def from_module(model: Any, inputs: Any, name: str = "") -> WrittenProblem:
+    """Of the submodule `name` (empty: all of `model`) when `model` runs with `inputs`: a tuple or
+    list of arguments, a dict of them by name, or a list of such. The same module, weights and
+    inputs give the same file."""
     import torch
+    from safetensors.torch import save
 
-    from agent.module_source import examples, problem_source
+    from agent.module_source import problem_source
     from agent.recording.recorded_calls import record, served, submodule
 
     if not isinstance(model, torch.nn.Module):
         raise UsageError(f"optimize() takes a problem or a torch.nn.Module, no {type(model)}")
     if inputs is None:
         raise UsageError(
-            f"optimize({type(model).__name__}(...)) needs inputs: a function like KernelBench's"
-            " get_inputs, or a list of example tensors or shapes"
+            f"optimize({type(model).__name__}(...)) needs inputs: a tuple of what forward takes,"
+            " a dict by name, or a list of such"
         )
-    if callable(inputs):
-        return _written(model, problem_source(model, inputs), ())
-    place = next((each.device for each in model.parameters()), torch.device("cpu"))
-    # What the user draws afterwards stays the same.
-    with torch.random.fork_rng([place] if place.type == "cuda" else []):
-        given = examples(inputs, place) if name is None else inputs
-        cases, notes = served(record(model, given, name or ""))
-    module = submodule(model, name or "")
-    return _written(module, problem_source(module, cases), notes)
+    cases, notes = served(record(model, inputs, name))
+    module = submodule(model, name)
+    source = problem_source(module, cases)
+    # One that several names share is written for each.
+    weights = {
+        name: value.detach().cpu().contiguous().clone()
+        for name, value in module.state_dict().items()
+        if isinstance(value, torch.Tensor)
+    }
+    data = save(weights)
+    digest = hashlib.sha256(source.encode() + data).hexdigest()[:8]
+    path = PROBLEMS / f"{type(module).__name__}_{digest}.py"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if weights:
+        path.with_suffix(".safetensors").write_bytes(data)
+    path.write_text(source, encoding="utf-8")
+    halves = {torch.bfloat16: Precision.BF16, torch.float16: Precision.FP16}
+    found = [halves[each.dtype] for each in module.parameters() if each.dtype in halves]
+    return WrittenProblem(path, found[0] if found else None, notes)
 
 
 def from_file(reference: str, name: str) -> WrittenProblem:
@@ -89,27 +96,3 @@ def _from_file(reference: str, name: str) -> WrittenProblem:
     from agent.recording.model_file import build
 
     return from_module(*build(reference), name)
-
-
-def _written(module: Any, source: str, notes: Sequence[str]) -> WrittenProblem:
-    import torch
-    from safetensors.torch import save
-
-    state = module.state_dict()
-    # One that several names share is written for each.
-    weights = save(
-        {
-            name: value.detach().cpu().contiguous().clone()
-            for name, value in state.items()
-            if isinstance(value, torch.Tensor)
-        }
-    )
-    digest = hashlib.sha256(source.encode() + weights).hexdigest()[:8]
-    path = PROBLEMS / f"{type(module).__name__}_{digest}.py"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if state:
-        path.with_suffix(".safetensors").write_bytes(weights)
-    path.write_text(source, encoding="utf-8")
-    halves = {torch.bfloat16: Precision.BF16, torch.float16: Precision.FP16}
-    found = [halves[each.dtype] for each in module.parameters() if each.dtype in halves]
-    return WrittenProblem(path, found[0] if found else None, tuple(notes))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,16 +10,14 @@ from typing import Any, Literal
 
 import torch
 from torch import nn
-from torch.utils._pytree import tree_leaves
 
-from agent.deployment.built_kernel import draws_kept
 from agent.deployment.load import judged, load
 from agent.deployment.model_times import ModelTimes
 from agent.deployment.places import Places
-from agent.deployment.trial import distance
 from agent.optimize import Result
+from agent.recording.difference import difference
 from agent.recording.model_file import words
-from agent.recording.recorded_calls import Call, calls_of, run
+from agent.recording.recorded_calls import calls_of, run
 from evaluator.judge.timing.interval import Interval
 from problems.errors import UsageError
 
@@ -93,11 +90,11 @@ def apply(
         places = Places.named(model, module, loaded)
     kept = False
     try:
-        results = [_results(places.put(kernel), calls) for kernel in (False, True)]
-        difference, allowed = _difference(*results)
-        if not difference <= allowed:
+        before, after = (run(places.put(kernel), calls) for kernel in (False, True))
+        off, allowed = difference(before, after)
+        if not off <= allowed:
             raise UsageError(
-                f"with the kernel the model's results differ by {difference:.1e} of their size,"
+                f"with the kernel the model's results differ by {off:.1e} of their size,"
                 f" more than {allowed:.0e}: it is left out"
             )
         times = ModelTimes(places, calls, seconds)
@@ -107,7 +104,7 @@ def apply(
         kept = keep == "always" or eager.low > 1.0
     finally:
         placed = places.put(kept)
-    return Applied(placed, places, kept, speedup, share, eager, both, difference)
+    return Applied(placed, places, kept, speedup, share, eager, both, off)
 
 
 def _compiled(times: ModelTimes) -> Interval | str:
@@ -115,24 +112,6 @@ def _compiled(times: ModelTimes) -> Interval | str:
         return times.ratio(torch.compile)
     except Exception as error:  # noqa: BLE001  (of any kind: many programs take part)
         return f"not possible here ({words(error)})"
-
-
-def _results(model: nn.Module, calls: Sequence[Call]) -> list[torch.Tensor]:
-    with draws_kept():
-        torch.manual_seed(0)
-        leaves = tree_leaves(run(model, calls))
-    return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-
-
-def _difference(
-    before: Sequence[torch.Tensor], after: Sequence[torch.Tensor]
-) -> tuple[float, float]:
-    """The largest one, and what is allowed; of what can't be compared NaN."""
-    if not before or [(a.shape, a.dtype) for a in after] != [(b.shape, b.dtype) for b in before]:
-        return float("nan"), 0.0
-    found = (distance(one, other) for one, other in zip(after, before, strict=True))
-    # One that is NaN comes first.
-    return max(found, key=lambda each: each[0] / each[1] if each[0] == each[0] else math.inf)
 
 
 def _words(ratio: Interval) -> str:

@@ -20,6 +20,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from agent.deployment.proven_call import ProvenCall
 from agent.record.proof import Proof
+from agent.recording.recorded_calls import draws_kept
 from evaluator.audit_record import Life
 from evaluator.builder.builder import Builder
 from evaluator.errors import InfrastructureError
@@ -192,12 +193,6 @@ def as_the_judge_constructs() -> Iterator[None]:
             yield
     finally:
         torch.set_default_dtype(dtype)
-
-
-def draws_kept() -> AbstractContextManager[None]:
-    """What the user draws afterwards stays the same."""
-    seeded = torch.cuda.device_count() if torch.cuda.is_initialized() else 0
-    return torch.random.fork_rng(range(seeded))
 
 
 @cache

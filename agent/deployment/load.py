@@ -20,7 +20,6 @@ from torch.utils._pytree import tree_leaves
 from agent.deployment.built_kernel import (
     as_the_judge_constructs,
     built_kernel,
-    draws_kept,
     first_line,
     imported,
     on_device,
@@ -37,6 +36,7 @@ from agent.deployment.trial import tables_of, tensors_of, try_out
 from agent.deployment.unsafe_code import unsafe_code
 from agent.optimize import Result
 from agent.record.proof import Proof
+from agent.recording.recorded_calls import draws_kept
 from evaluator.audit_record import Life
 from evaluator.errors import UnusableReferenceError
 from evaluator.evaluation import BaselineTiming, Candidate, CaseTiming, Timing, Verdict

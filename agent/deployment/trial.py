@@ -14,15 +14,13 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from agent.deployment.built_kernel import BuiltKernel, draws_kept, first_line
+from agent.deployment.built_kernel import BuiltKernel, first_line
 from agent.deployment.proven_call import ProvenCall, TensorForm
+from agent.recording.difference import distance
+from agent.recording.recorded_calls import draws_kept
 from evaluator.judge.blockwise import same
 from evaluator.worker.random_constants import STATISTICS
 from evaluator.worker.values import flatten
-
-_CLOSE = {torch.float16: 1e-2, torch.bfloat16: 2e-2}
-_CLOSE_ELSE = 2e-3
-"""How far results may be apart, by their norm: the judge has compared them finely."""
 
 _OTHER_WEIGHTS = 1.25
 """Times the module's."""
@@ -112,12 +110,3 @@ def _difference(some: Sequence[Tensor], others: Sequence[Tensor]) -> str:
         if not off <= allowed:
             return f"off by {off:.2g} of the result's size"
     return ""
-
-
-def distance(one: Tensor, other: Tensor) -> tuple[float, float]:
-    """Of two results, relative to the norm of the other one; and what is allowed."""
-    alike = (one == other) | ((one != one) & (other != other))
-    a, b = (torch.where(alike & ~other.isfinite(), 0, x) for x in (one, other))
-    a, b = (x if x.is_complex() else x.double() for x in (a, b))
-    off = float((a - b).norm() / b.norm().clamp(min=1e-300))
-    return off, _CLOSE.get(other.dtype, _CLOSE_ELSE)

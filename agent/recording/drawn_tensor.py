@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 
+_LITERALS = (bool, int, float, str)
 _FEW = 4
 """So many values, in a tensor that has more elements than `_MANY`, are those of a mask."""
 _MANY = 8
 _SAMPLED = 4096
+
+
+class Expression(str):
+    """Inside lists, tuples and dicts: their text has it as it is."""
+
+    __repr__ = str.__str__
 
 
 @dataclass(frozen=True)
@@ -29,6 +37,15 @@ class MemoryOrder:
             return cls(tuple(dims), ())
         repeated = tuple(dim for dim in dims if strides[dim] == 0 and tensor.shape[dim] > 1)
         return cls(tuple(sorted(dims, key=lambda dim: -strides[dim])), repeated)
+
+
+def literal(value: object) -> str | None:
+    """None for what has no text of its own."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"float('{value}')"
+    if value is None or isinstance(value, torch.dtype | torch.Size):
+        return repr(value).removeprefix("torch.Size")
+    return next((repr(k(value)) for k in _LITERALS if isinstance(value, k)), None)
 
 
 def drawn(tensor: torch.Tensor, sizes: Sequence[object]) -> str:
@@ -55,7 +72,7 @@ def _values(tensor: torch.Tensor, shape: str) -> str:
     values = tensor.detach().double()
     few = values.flatten()[:_SAMPLED].unique()
     if len(few) <= _FEW and tensor.numel() > _MANY and 1 < len(few := values.unique()) <= _FEW:
-        listed = ", ".join(map(_number, few.tolist()))
+        listed = ", ".join(str(literal(value)) for value in few.tolist())
         picked = f"torch.tensor([{listed}], dtype={dtype})[torch.randint(0, {len(few)}, {shape})]"
         return picked + _with_one(tensor, float(few[-1]))
     values = values[values.isfinite()]
@@ -71,11 +88,7 @@ def _values(tensor: torch.Tensor, shape: str) -> str:
 def _with_one(tensor: torch.Tensor, value: float | bool) -> str:
     """Where each row has such an element, as each row of a mask leaves one, the drawn ones do."""
     has_one = tensor.dim() > 0 and tensor.numel() > 0 and bool((tensor == value).any(-1).all())
-    return f".index_fill(-1, torch.tensor([0]), {_number(value)})" if has_one else ""
-
-
-def _number(value: float | bool) -> str:
-    return repr(value) if value - value == 0 else f"float('{value}')"
+    return f".index_fill(-1, torch.tensor([0]), {literal(value)})" if has_one else ""
 
 
 def _tuple(sizes: Sequence[object]) -> str:

@@ -6,6 +6,7 @@ import difflib
 import inspect
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ from problems.errors import UsageError
 MOST_CASES = 16
 """Of one problem: each is verified and timed."""
 _PLAIN = (torch.Tensor, type(None), bool, int, float, str)
-Call = tuple[tuple[Any, ...], dict[str, Any]]
+Call = tuple[Sequence[Any], dict[str, Any]]
 
 
 @dataclass
@@ -106,16 +107,25 @@ def calls_of(inputs: Any) -> list[Call]:
     return [(tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,), {})]
 
 
-def run(model: nn.Module, calls: Sequence[Call]) -> list[Any]:
-    """What the model gives for copies of these; raises `UsageError` for what it raises."""
+def run(model: nn.Module, calls: Sequence[Call]) -> list[torch.Tensor]:
+    """The tensors that the model gives for copies of these, with the same draws each time; raises
+    `UsageError` for what it raises."""
     try:
-        with torch.no_grad():
-            return [model(*copied(args), **copied(kwargs)) for args, kwargs in calls]
+        with torch.no_grad(), draws_kept():
+            torch.manual_seed(0)
+            results = [model(*copied(args), **copied(kwargs)) for args, kwargs in calls]
     except UsageError:
         raise
     except Exception as error:
         kind = type(model).__name__
         raise UsageError(f"{kind} does not run with these inputs: {words(error)}") from error
+    return [leaf for leaf in tree_leaves(results) if isinstance(leaf, torch.Tensor)]
+
+
+def draws_kept() -> AbstractContextManager[None]:
+    """What the user draws afterwards stays the same."""
+    seeded = torch.cuda.device_count() if torch.cuda.is_initialized() else 0
+    return torch.random.fork_rng(range(seeded))
 
 
 def copied(value: Any) -> Any:

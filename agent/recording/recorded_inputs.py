@@ -9,14 +9,8 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map
 
-from agent.recording.drawn_tensor import drawn
+from agent.recording.drawn_tensor import Expression, drawn, literal
 from agent.recording.recorded_calls import Case
-
-
-class _Text(str):
-    """An expression inside lists, tuples and dicts, whose texts are their own."""
-
-    __repr__ = str.__str__
 
 
 def inputs_source(cases: Sequence[Case]) -> str:
@@ -27,10 +21,10 @@ def inputs_source(cases: Sequence[Case]) -> str:
             names.setdefault(column, f"size_{len(names)}")
     sizes = iter([names.get(column, column[0]) for column in columns])
 
-    def text(value: Any) -> Any:
-        if not isinstance(value, torch.Tensor):
-            return value
-        return _Text(drawn(value, [next(sizes) for _ in value.shape]))
+    def text(value: Any) -> Expression:
+        if isinstance(value, torch.Tensor):
+            return Expression(drawn(value, [next(sizes) for _ in value.shape]))
+        return Expression(literal(value))
 
     lines = [f"def get_inputs():\n    return {tree_map(text, cases[0].arguments)!r}"]
     if names:

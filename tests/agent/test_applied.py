@@ -11,8 +11,9 @@ import torch
 from torch import nn
 
 from agent.apply import app
-from agent.deployment.applied import _difference, apply
+from agent.deployment.applied import apply
 from agent.deployment.loaded_kernel import LoadedKernel
+from agent.recording.difference import difference
 from evaluator.command.command_line import serve
 from problems.errors import UsageError
 from tests.agent.proven_kernel import kernel_of, proven
@@ -203,7 +204,7 @@ def test_a_mistake_is_one_line(
 
 def test_a_result_that_became_nan_differs_whatever_else_is_right() -> None:
     right, wrong = torch.ones(3), torch.tensor([1.0, float("nan"), 1.0])
-    difference, allowed = _difference([right, right, right], [right, wrong, right])
-    assert not difference <= allowed
-    difference, allowed = _difference([wrong, right], [wrong, right])
-    assert difference == 0.0
+    off, allowed = difference([right, right, right], [right, wrong, right])
+    assert not off <= allowed
+    off, allowed = difference([wrong, right], [wrong, right])
+    assert off == 0.0

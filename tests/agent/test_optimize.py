@@ -5,11 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.optimize import optimize
 from agent.record.result import Stop
 from evaluator.evaluation import Status
-from problems.errors import UsageError
-from tests.agent.module_at_hand import Doubled
 from tests.agent.relay_answers import answering
 from tests.command import ROOT
 
@@ -73,13 +70,3 @@ def test_a_class_of_a_script_becomes_a_problem_of_its_own(relay: Path) -> None:
     prompt = (relay / f"{problem}-0-0.prompt.md").read_text()
     assert "torch.full((64,), 1.0)" in prompt and "argparse" not in prompt
     assert len(asked) == 1
-
-
-def test_mistakes_are_usage_errors(relay: Path) -> None:
-    with pytest.raises(UsageError, match="unknown option 'bugdet': did you mean 'budget'"):
-        optimize("level1_7_rms_norm", bugdet=3)
-    with pytest.raises(UsageError, match="no problem 'nope'"):
-        optimize("nope")
-    with pytest.raises(UsageError, match="needs inputs"):
-        optimize(Doubled())
-    assert not Path("runs").exists()

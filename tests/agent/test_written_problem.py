@@ -1,4 +1,4 @@
-"""Parts of a model at hand become problems, with the inputs that they get when it runs."""
+"""Modules of any class become problems that do the same, with the inputs that they get."""
 
 from __future__ import annotations
 
@@ -7,18 +7,24 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import nbclient
+import nbformat
 import pytest
 import torch
 from safetensors.torch import load_file
 from torch import nn
 
+from agent import written_problem
+from agent.optimize import optimize
 from agent.recording.drawn_tensor import drawn
 from agent.run import app
 from agent.written_problem import WrittenProblem, from_module
 from evaluator.command.command_line import serve
 from evaluator.settings import Precision
 from problems.errors import UsageError
-from tests.agent.recording import users_model
+from problems.loader import load_problem
+from tests.agent import users_model
+from tests.agent.users_model import Gated, Stacked
 
 FILE = users_model.__file__
 
@@ -35,6 +41,56 @@ def executed(written: WrittenProblem) -> dict[str, Any]:
     namespace: dict[str, Any] = {}
     exec(compile(written.path.read_text(), "problem.py", "exec"), namespace)
     return namespace
+
+
+def test_the_file_has_what_forward_uses_and_no_more() -> None:
+    written = from_module(Gated(8).eval(), [torch.randn(4, 8)])
+    assert load_problem(str(written.path)).id.startswith("Gated_")
+    made = executed(written)
+    assert not made["Model"]().training
+    assert {*made} >= {"SCALE", "gate"} and not {*made} & {"UNUSED", "Stacked", "users_model"}
+    assert [tuple(each.shape) for each in made["get_inputs"]()] == [(4, 8)]
+
+
+@pytest.mark.parametrize(
+    ("module", "shape"),
+    [
+        (nn.Sequential(nn.Linear(4, 8, bias=False), nn.GELU(approximate="tanh")), (2, 4)),
+        (nn.GELU(), (3, 4)),
+        (nn.Conv2d(3, 8, 3, padding=1, stride=2), (2, 3, 8, 8)),
+        (nn.LSTM(4, 8, 2, batch_first=True, bidirectional=True), (2, 5, 4)),
+        (nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval(), (2, 5, 16)),
+        (Stacked(), (3, 8)),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else "",
+)
+def test_any_class_is_written_down(module: nn.Module, shape: tuple[int, ...]) -> None:
+    written = from_module(module, torch.randn(shape))  # compares what both give
+    made = executed(written)["Model"]()
+    assert {*made.state_dict()} == {*module.state_dict()}
+    for name, table in made.named_buffers():
+        assert torch.equal(table, module.get_buffer(name))
+
+
+def test_a_users_random_numbers_go_on() -> None:
+    expected = torch.rand(3)
+    torch.manual_seed(0)
+    from_module(nn.ReLU(), [torch.ones(4, 8)])
+    assert torch.equal(torch.rand(3), expected)
+
+
+CELLS = (
+    "import torch\nfrom torch import nn\nK = 2.0\n"
+    "class Mine(nn.Module):\n    def forward(self, x):\n        return torch.relu(x) * K",
+    "from agent.written_problem import from_module\n"
+    "print(from_module(Mine(), [torch.randn(3)]).path.read_text())",
+)
+
+
+def test_a_class_of_a_notebook_is_written_down() -> None:
+    notebook = nbformat.v4.new_notebook(cells=[*map(nbformat.v4.new_code_cell, CELLS)])
+    nbclient.NotebookClient(notebook, timeout=120).execute()
+    assert "return torch.relu(x) * K" in notebook.cells[1].outputs[0].text
 
 
 def test_sizes_that_vary_become_cases_with_their_share() -> None:
@@ -64,7 +120,7 @@ def test_the_weights_lie_beside_the_file_and_make_another_problem() -> None:
 @pytest.mark.parametrize(
     ("build", "name", "shapes"),
     [
-        (users_model.bert, "encoder.layer.0.intermediate", [(2, 7, 32)]),
+        (users_model.bert, "embeddings", [(2, 7)]),
         (users_model.bert, "encoder.layer.1.attention.self", [(2, 7, 32), (2, 1, 7, 7)]),
         (users_model.bert, "encoder.layer.0", [(2, 7, 32), (2, 1, 7, 7)]),
         (users_model.llama, "layers.0.input_layernorm", [(2, 7, 32)]),
@@ -77,7 +133,7 @@ def test_submodules_of_transformers(build: Any, name: str, shapes: list[Any]) ->
     model, inputs = build()
     written = from_module(model, inputs, name)
     made = executed(written)
-    found = [each for each in _leaves(made["get_inputs"]()) if each is not None]
+    found = [each for each in _leaves(made["get_inputs"]()) if isinstance(each, torch.Tensor)]
     assert [tuple(each.shape) for each in found] == shapes
     assert written.precision == (Precision.BF16 if build is users_model.llama else None)
     assert {*made["Model"]().state_dict()} == {*model.get_submodule(name).state_dict()}
@@ -123,7 +179,7 @@ def test_calls_of_another_kind_are_left_out_and_told() -> None:
 
 
 def test_each_part_keeps_its_mode() -> None:
-    model = executed(from_module(Served(), torch.ones(2, 4), ""))["Model"]()
+    model = executed(from_module(Served(), torch.ones(2, 4)))["Model"]()
     assert (model.training, model.norm.training, model.part.training) == (True, False, True)
 
 
@@ -180,11 +236,18 @@ BAD = [
     (f"{FILE}:one_value", "", "returns Block; it must return (model, inputs)"),
     (f"{FILE}:without_tensors", "", "Block does not run with these inputs: TypeError"),
     (f"{FILE}:other_shape", "", "Block does not run with these inputs: RuntimeError"),
+    (f"{FILE}:other_name", "", "missing a required argument: 'x'"),
     (f"{FILE}:build", "mpl", "Block has no module 'mpl'; it has mlp"),
     (f"{FILE}:build", "unused", "unused is not called when the model runs"),
     (f"{FILE}:with_object", "inner", "inner gets object as settings"),
     (f"{FILE}:without_source", "", "the source of T.forward can't be read"),
     (f"{FILE}:build", "called", "<lambda> is not made with def: write it as a function"),
+    (f"{FILE}:build", "whole", "Whole.forward uses whole, which the judge can't import"),
+    (f"{FILE}:hooked", "", "LayerNorm has hooks"),
+    (f"{FILE}:wrong", "", "Other, written down, does not do what it did (results differ by"),
+    (f"{FILE}:silent", "", "Silent, written down, does not do what it did (results are no tensors"),
+    (f"{FILE}:constants", "", "Constants.index holds 100 constants, too many"),
+    (f"{FILE}:parametrized", "", "ParametrizedLinear, written down"),
 ]
 
 
@@ -197,8 +260,6 @@ def test_a_bad_input_is_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Here, instead of in a process that imports everything for each of them."""
-    from agent import written_problem
-
     monkeypatch.setattr(written_problem, "from_file", written_problem._from_file)
     assert serve(app, "run", ["--from", reference, "--module", name]) == 2
     (line,) = capsys.readouterr().err.splitlines()
@@ -206,12 +267,22 @@ def test_a_bad_input_is_one_line(
     assert not Path("runs").exists()
 
 
-def test_options_that_do_not_go_together(capsys: pytest.CaptureFixture[str]) -> None:
-    from agent.optimize import optimize
+@pytest.mark.parametrize(
+    ("given", "options", "told"),
+    [
+        ((nn.ReLU(), torch.ones(2)), {"problems": ["mine.py"]}, "--problem beside a model"),
+        (("level1_7_rms_norm",), {"module": "mlp"}, "module= names a part"),
+        (("level1_7_rms_norm",), {"bugdet": 3}, "option 'bugdet': did you mean 'budget'"),
+        (("nope",), {}, "no problem 'nope'"),
+        ((nn.ReLU(),), {}, "needs inputs"),
+        ((3,), {}, "takes a problem or a torch.nn.Module"),
+    ],
+)
+def test_mistakes_of_a_call(given: tuple[Any, ...], options: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        optimize(*given, **options)
 
+
+def test_a_part_of_a_model_needs_the_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert serve(app, "run", ["--module", "mlp"]) == 2
     assert "--from FILE:FUNCTION; add that" in capsys.readouterr().err
-    with pytest.raises(UsageError, match="--problem beside a model"):
-        optimize(nn.ReLU(), (torch.ones(2),), module="", problems=["level1_7_rms_norm"])
-    with pytest.raises(UsageError, match="module= names a part"):
-        optimize("level1_7_rms_norm", module="mlp")
