@@ -31,7 +31,7 @@ Weights = Literal["none", "named", "ordered", "derived", "seeded"]
 """The weights a candidate was judged with: the reference's, copied by name or by order; `derived`,
 copied by name, but for those that its constructor had derived from the reference's; or `seeded`,
 both sides as constructed from the same secret seed."""
-Stopped = Literal["precise", "clear", "slow", "time", "calls"]
+Stopped = Literal["precise", "clear", "time", "calls"]
 """Why the last worker's sampling ended: a narrow interval, a clear difference, the time, the most
 calls. `slow`: the first worker was so slow that no other was asked."""
 

@@ -77,7 +77,7 @@ class JudgeOptions(Record):
     ] = (BaselineName.EAGER,)
     timing_seconds: Annotated[
         float, CommandOption("Longest time spent on timing one kernel.", "S")
-    ] = Field(default=2.0, gt=0)
+    ] = Field(default=0.5, gt=0)
     """Of alternating calls, all baselines together."""
     audit: Annotated[
         AuditSetting,

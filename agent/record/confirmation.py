@@ -14,8 +14,8 @@ from evaluator.record import Record
 from evaluator.settings import Settings
 
 SCHEMA = 1
-_LONGER = 2.0
-"""Times the time that the search spent on timing a kernel."""
+_LONGER, _USUAL_S = 8.0, 4.0
+"""Times the time that the search spent on timing a kernel; where that is more than usual, twice."""
 
 
 class Confirmation(Record):
@@ -57,7 +57,7 @@ def confirming(settings: Settings) -> Settings:
     """How a best kernel is judged again: longer, however clear it is, at all cases, with fresh
     workers on both sides, and audited unless audits are off."""
     audit = settings.audit if settings.audit == "never" else "always"
-    longer = _LONGER * settings.timing_seconds
+    longer = min(_LONGER * settings.timing_seconds, max(_USUAL_S, 2 * settings.timing_seconds))
     return settings.model_copy(
         update={
             "timing_seconds": longer,

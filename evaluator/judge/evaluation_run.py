@@ -28,7 +28,6 @@ from evaluator.judge.timing.samplings import Samplings
 from evaluator.judge.timing.timed_workers import (
     FEWEST_WORKERS,
     is_enough,
-    is_far_slower,
     most_workers,
     room_for,
 )
@@ -350,7 +349,7 @@ class EvaluationRun:
             self.seen["timed_beyond_device_us"] = workers.hidden_us(None)
             self.seen["timed_eager_beyond_device_us"] = workers.hidden_us(BaselineName.EAGER)
         self.narrowing_seconds = sum(each.narrowing_seconds for each in samplings)
-        known = context.bounds, context.settings, context.work.operators
+        known = context.bounds, context.settings, context.work
         timing, notes = timing_of(samplings, *known)
         if timing.launch_bound and context.device.type == "cpu":
             # Where it was measured on a busier machine, the operators seem to take longer.
@@ -406,10 +405,9 @@ class EvaluationRun:
     def _sampled_in_workers(self, runner: ModuleRunner) -> list[Sampling]:
         """Samplings of `runner`, and of further workers until the interval is narrow.
 
-        At most as many as the time allows, a quarter of a second each; those that
-        surely follow start together. One alone in half a second, under KernelBench's protocol,
-        which measures in one process, where there is no memory for another, and on a GPU for a
-        kernel that is far slower than its baselines. Raises `Rejection`.
+        At most as many as the time allows, a quarter of a second each; those that surely follow
+        start together. One alone in half a second, under KernelBench's protocol, which measures in
+        one process, and where there is no memory for another. Raises `Rejection`.
         """
         context = self.context
         most = most_workers(context.settings)
@@ -419,10 +417,7 @@ class EvaluationRun:
         in_time = int(min(most, self.allowance.left_s / each_s))
         count = in_time if in_time >= FEWEST_WORKERS and room_for(context, runner, 1, 1) else 1
         seconds = context.settings.timing_seconds / count
-        first = self._sampled(runner, seconds, (), count > 1)
-        if count > 1 and is_far_slower(first, context.settings):
-            return [replace(first, stopped="slow")]
-        samplings = [first]
+        samplings = [self._sampled(runner, seconds, (), count > 1)]
         while len(samplings) < count and not is_enough(context, samplings):
             timed = len(samplings)
             wanted = (FEWEST_WORKERS if timed < FEWEST_WORKERS else count) - timed

@@ -53,6 +53,8 @@ class Work:
     """What the module's Python code does depends on values: a loop may never end with others."""
     uses_cudnn: bool = False
     """A convolution or a recurrent layer was seen: PyTorch's default flags allow TF32 in these."""
+    is_recurrent: bool = False
+    """A recurrent layer was seen: each process runs these at a speed of its own."""
     orders_ties: bool = False
     """A sort was seen that is asked to be stable: which of two equal values comes first counts."""
     bytes_out: int = 0
@@ -116,6 +118,7 @@ def count_work(
         asserts_values=counter.asserts_values,
         reads_values=counter.reads_values,
         uses_cudnn=counter.uses_cudnn,
+        is_recurrent=counter.is_recurrent,
         orders_ties=counter.orders_ties,
         bytes_out=written,
     )

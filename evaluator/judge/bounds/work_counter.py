@@ -30,6 +30,7 @@ class WorkCounter(OperatorMode):
         self.operators = 0
         self.asserts_values = False
         self.reads_values = False
+        self.is_recurrent = False
         self.uses_cudnn = False
         self.orders_ties = False
         self.opaque = False
@@ -98,7 +99,8 @@ class WorkCounter(OperatorMode):
             return result
         self.operators += 1
         self.reads_values |= name in work_rules.READS_VALUES
-        self.uses_cudnn |= "convolution" in name or work_rules.is_recurrent(name)
+        self.is_recurrent |= work_rules.is_recurrent(name)
+        self.uses_cudnn |= "convolution" in name or self.is_recurrent
         self.orders_ties |= call.kwargs.get("stable") is True
         self.asserts_values |= work_rules.asserts_values(name, operands, made)
         self._note_reads(name, operands)

@@ -94,7 +94,7 @@ def over_workers(
 
 
 def speedup_verdict(
-    ratios: Sequence[Sequence[float]], margin: float, *, differ: float = 0.0
+    ratios: Sequence[Sequence[float]], margin: float, differ: tuple[float, float] = (0.0, 0.0)
 ) -> tuple[Verdict, Interval]:
     """What paired ratios, baseline over candidate, say of the speedup, and the interval that goes
     with it; one list for each worker.
@@ -108,10 +108,11 @@ def speedup_verdict(
     The margin is what two equal kernels may differ by for reasons that are no merit of theirs
     (where their processes' memory happened to lie). It and the higher confidence keep the share of
     equal pairs that are called faster or slower under 1 %, although the sampling stops as soon as
-    the 95 % interval is narrow, which favours lucky narrow ones (`docs/timing.md`).
+    the 95 % interval is narrow, which favours lucky narrow ones (`docs/timing.md`). `differ`: by
+    how much the 95 % and the 99.5 % interval are made wider at both ends.
     """
-    sure = over_workers(ratios, VERDICT_CONFIDENCE, differ=margin)
-    likely = over_workers(ratios, differ=differ)
+    likely = over_workers(ratios, differ=differ[0])
+    sure = over_workers(ratios, VERDICT_CONFIDENCE, differ=max(margin, differ[1]))
     if sure.low > 1.0:
         return Verdict.FASTER, likely
     if sure.high < 1.0:

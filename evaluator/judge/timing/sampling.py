@@ -20,7 +20,7 @@ from evaluator.judge.problem.variation import is_near
 from evaluator.judge.timing.call_cost import CallCost, call_cost
 from evaluator.judge.timing.disturbance import MOST_DISTURBED_SHARE, Disturbance, Watch, watch
 from evaluator.judge.timing.samples import Samples, paired_ratios
-from evaluator.judge.timing.stopping_rule import FEWEST_BLOCKS, early_stop, may_be_slow
+from evaluator.judge.timing.stopping_rule import FEWEST_BLOCKS, early_stop
 from evaluator.judge.timing.verified_calls import VerifiedCalls
 from evaluator.judge.workers.call import Call
 from evaluator.judge.workers.module_runner import ModuleRunner
@@ -178,7 +178,7 @@ class _Sampler:
                 first_interval = time.monotonic()
             made = len(self._all[None].total_us)
             is_over = time.monotonic() - begin > seconds
-            if made >= least and is_over and not (few and self._goes_on(made)):
+            if made >= least and is_over:
                 stopped = "time"
                 break
             if (enough := self._enough(made)) is not None:
@@ -275,20 +275,6 @@ class _Sampler:
 
     def _is_turn_of_others(self, made: int) -> bool:
         return made % 2 == 0 if made < self._alternating else made % 4 == 3
-
-    def _goes_on(self, decisive: int) -> bool:
-        """Whether the first of several workers takes more than its share of the time: a few more
-        calls may show that the kernel is far slower, and no other worker is needed."""
-        return (
-            not self._is_another
-            and self._held >= self._runners.keys()
-            and not self._is_restless(decisive)
-            and all(
-                may_be_slow(self._ratios(name), self._context.settings)
-                for name in self._good
-                if name is not None
-            )
-        )
 
     def _is_restless(self, decisive: int) -> bool:
         return self._disturbed > MOST_DISTURBED_SHARE * decisive

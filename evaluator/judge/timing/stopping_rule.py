@@ -11,10 +11,6 @@ from evaluator.settings import Settings
 FEWEST_BLOCKS = 10
 CLEAR_RATIO = 1.5
 """A kernel that is this many times faster or slower needs no narrow interval."""
-PAIRS_DIFFER = 0.05
-"""Twice the standard deviation that the speedup of most kernels has between pairs of workers, on a
-GPU whose streams can be held (`experiments/results/README.md`)."""
-_SLOW_RATIO = 1 / CLEAR_RATIO / (1 + PAIRS_DIFFER)
 _LOOKS = (12, 24, 48, 96, 192)
 """Undisturbed blocks after which it is seen whether a kernel is so. In a first worker ten calls are
 verified: what is wrong only after them can't bring about the first two of these looks, and at each
@@ -39,26 +35,6 @@ def early_stop(
         return "precise"
     may_be_clear = blocks in _LOOKS and width < settings.clear_width and not restless
     return "clear" if may_be_clear and all(_is_clear(each) for each in ratios) else None
-
-
-def is_slow(ratios: Sequence[float], settings: Settings) -> bool:
-    """Whether a kernel is slower by far more than pairs of workers differ, so that one pair says
-    enough. There is no such rule for faster ones: further workers verify their calls as well.
-    """
-    narrow = median_interval(ratios).relative_width < settings.clear_width
-    surely = median_interval(ratios, VERDICT_CONFIDENCE).high < _SLOW_RATIO
-    return _is_early_allowed(settings) and narrow and surely
-
-
-def may_be_slow(ratios: Sequence[float], settings: Settings) -> bool:
-    """Whether every call so far was slow, and a few more tell whether the kernel is."""
-    few = 0 < len(ratios) < FEWEST_BLOCKS
-    return few and _is_early_allowed(settings) and all(ratio < _SLOW_RATIO for ratio in ratios)
-
-
-def _is_early_allowed(settings: Settings) -> bool:
-    """Not in a second verdict, which wants the same width of all kernels."""
-    return settings.clear_width > settings.relative_width
 
 
 def _is_clear(ratios: Sequence[float]) -> bool:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
-
 from evaluator.evaluation import Verdict
 from evaluator.hardware.host_memory import available_bytes
 from evaluator.judge.context.problem_context import ProblemContext
@@ -17,7 +15,7 @@ from evaluator.judge.context.problem_setup import CONTEXT_BYTES
 from evaluator.judge.timing.interval import over_workers, speedup_verdict
 from evaluator.judge.timing.sampling import Sampling
 from evaluator.judge.timing.samplings import Samplings
-from evaluator.judge.timing.stopping_rule import CLEAR_RATIO, is_slow
+from evaluator.judge.timing.stopping_rule import CLEAR_RATIO
 from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.protocol import RULES
 from evaluator.settings import BaselineName, Settings
@@ -31,16 +29,6 @@ FEWEST_WORKERS, _MOST = 3, 6
 def most_workers(settings: Settings) -> int:
     count = min(_MOST, round(_PER_SECOND * settings.timing_seconds))
     return 1 if count < FEWEST_WORKERS or RULES[settings.protocol].in_one_process else count
-
-
-def is_far_slower(sampling: Sampling, settings: Settings) -> bool:
-    """Than each baseline, on streams that could be held, and undisturbed; never on a CPU."""
-    alone = Samplings([sampling], torch.device(settings.device))
-    return (
-        alone.all_held
-        and not alone.restless
-        and all(is_slow(alone.ratios(name)[0], settings) for name in sampling.baselines)
-    )
 
 
 def is_enough(context: ProblemContext, samplings: list[Sampling]) -> bool:

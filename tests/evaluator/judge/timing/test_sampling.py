@@ -5,23 +5,22 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
-import torch
 
 from evaluator.evaluation import Status, Verdict
 from evaluator.judge.bounds.speed_of_light import Bounds
+from evaluator.judge.bounds.work import Work
 from evaluator.judge.timing.call_cost import CallCost
 from evaluator.judge.timing.disturbance import Disturbance
 from evaluator.judge.timing.samples import Samples
-from evaluator.judge.timing.sampling import Sampling, _Sampler
-from evaluator.judge.timing.timed_workers import is_far_slower
+from evaluator.judge.timing.sampling import Sampling
 from evaluator.judge.timing.timing_result import timing_of, undecided
 from evaluator.settings import BaselineName, Settings
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
 
-ON_CPU = Settings()
+ON_CPU, ON_GPU = Settings(), Settings(device="cuda:0")
+THREE = Work(0, 0, 0, operators=3)
 NO_BOUNDS = Bounds(None, 0.0, 0.0, "measured", math.inf)
 
 
@@ -52,7 +51,7 @@ def sampling(
 
 
 def test_a_few_disturbed_blocks_are_left_out_and_counted():
-    timing, notes = timing_of([sampling([50.0] * 40, [100.0] * 40, 5)], NO_BOUNDS, ON_CPU, 3)
+    timing, notes = timing_of([sampling([50.0] * 40, [100.0] * 40, 5)], NO_BOUNDS, ON_CPU, THREE)
     assert timing.verdict is Verdict.FASTER
     assert timing.speedup == 2.0
     assert timing.disturbed_blocks == 5
@@ -64,7 +63,10 @@ def test_a_few_disturbed_blocks_are_left_out_and_counted():
 def test_a_reference_that_only_calls_operators_is_labelled():
     for operators, bound in ((3, False), (4, True)):
         timing, notes = timing_of(
-            [sampling([50.0] * 40, [100.0] * 40)], NO_BOUNDS, ON_CPU, operators
+            [sampling([50.0] * 40, [100.0] * 40)],
+            NO_BOUNDS,
+            ON_CPU,
+            replace(THREE, operators=operators),
         )
         assert timing.launch_bound is bound
         assert ["operators: at these sizes" in note for note in notes] == [True] * bound
@@ -76,7 +78,7 @@ def test_a_reference_that_only_calls_operators_is_labelled():
 )
 def test_where_many_were_disturbed_it_is_slower_or_nothing(candidate_us, verdict):
     timing, notes = timing_of(
-        [sampling([candidate_us] * 40, [100.0] * 40, 20)], NO_BOUNDS, ON_CPU, 3
+        [sampling([candidate_us] * 40, [100.0] * 40, 20)], NO_BOUNDS, ON_CPU, THREE
     )
     assert timing.verdict is verdict
     assert timing.baselines[BaselineName.EAGER].verdict is verdict
@@ -86,7 +88,7 @@ def test_where_many_were_disturbed_it_is_slower_or_nothing(candidate_us, verdict
 
 def test_what_only_the_judges_clock_saw_is_told():
     hidden = replace(sampling([100.0] * 40, [100.0] * 40), left_out_us=90.0)
-    timing, notes = timing_of([hidden], NO_BOUNDS, ON_CPU, 3)
+    timing, notes = timing_of([hidden], NO_BOUNDS, ON_CPU, THREE)
     assert timing.verdict is Verdict.SAME
     assert notes[0].startswith("90 us of each call were left out")
 
@@ -106,7 +108,7 @@ def test_the_host_limits_calls_that_take_longer_than_the_device(
         },
         held=frozenset({None, BaselineName.EAGER}),
     )
-    timing, notes = timing_of([both], NO_BOUNDS, Settings(device="cuda:0"), 3)
+    timing, notes = timing_of([both], NO_BOUNDS, Settings(device="cuda:0"), THREE)
     assert timing.launch_bound is is_bound
     assert timing.called is not None
     assert timing.called.speedup == pytest.approx(eager_called_us / called_us)
@@ -126,7 +128,7 @@ def test_who_cannot_be_held_gains_nothing_by_it():
         called={None: samples([60.0] * 9)} | {name: samples([120.0] * 9) for name in names},
         held=frozenset({BaselineName.EAGER}),
     )
-    timing, notes = timing_of([mixed], NO_BOUNDS, Settings(device="cuda:0"), 3)
+    timing, notes = timing_of([mixed], NO_BOUNDS, Settings(device="cuda:0"), THREE)
     assert timing.verdict is Verdict.SLOWER
     assert timing.baselines[BaselineName.COMPILE].speedup == 2.0
     assert any(note.startswith("the kernel waits for the device") for note in notes)
@@ -136,93 +138,50 @@ def test_who_cannot_be_held_gains_nothing_by_it():
 def test_workers_that_differ_widen_the_interval():
     """Within each worker the times are steady; 1.05x on average, 1.00 to 1.10 by worker."""
     each = [sampling([100.0] * 12, [100.0 * ratio] * 12) for ratio in (1.0, 1.05, 1.1)]
-    timing, _ = timing_of(each, NO_BOUNDS, ON_CPU, 3)
+    timing, _ = timing_of(each, NO_BOUNDS, ON_CPU, THREE)
     assert timing.speedup == pytest.approx(1.05, abs=0.001)
     assert timing.speedup_low < 0.95
     assert timing.speedup_high > 1.15
     assert timing.verdict is Verdict.UNCLEAR
     assert (timing.workers, timing.calls) == (3, 36)
-    alone, _ = timing_of(each[2:], NO_BOUNDS, ON_CPU, 3)
+    alone, _ = timing_of(each[2:], NO_BOUNDS, ON_CPU, THREE)
     assert alone.verdict is Verdict.FASTER
 
 
 def test_few_pairs_that_leave_it_open_are_shown_so_with_what_to_do():
     few = sampling([100.0] * 9, [90.0, *[310.0 + i for i in range(8)]])
-    timing, notes = timing_of([replace(few, stopped="time")], NO_BOUNDS, ON_CPU, 3)
+    timing, notes = timing_of([replace(few, stopped="time")], NO_BOUNDS, ON_CPU, THREE)
     assert timing.verdict is Verdict.UNCLEAR
     assert timing.speedup_low <= 1.0 < timing.speedup < timing.speedup_high
-    assert "9 pairs of calls do not show which is faster: more would, with --timing-seconds 4" in (
+    assert "9 pairs of calls do not show which is faster: more would, with --timing-seconds 1" in (
         notes
     )
 
 
 def test_eager_slowed_by_a_kernel_leaves_no_verdict_beside_another_one():
-    timing, _ = timing_of([sampling([100.0] * 20, [200.0] * 20)], NO_BOUNDS, ON_CPU, 3)
+    timing, _ = timing_of([sampling([100.0] * 20, [200.0] * 20)], NO_BOUNDS, ON_CPU, THREE)
     left = undecided(timing)
     assert timing.verdict is Verdict.FASTER
     assert {left.verdict, *(each.verdict for each in left.baselines.values())} == {Verdict.UNCLEAR}
 
 
-def test_one_pair_of_workers_on_a_gpu_must_differ_by_more():
-    on_gpu = Settings(device="cuda:0")
-    one = sampling([100.0] * 20, [101.5] * 20)
-    verdicts = [timing_of([one] * count, NO_BOUNDS, on_gpu, 3)[0].verdict for count in (1, 3)]
-    assert verdicts == [Verdict.SAME, Verdict.FASTER]
-    one = sampling([100.0] * 20, [102.5] * 20)
-    assert timing_of([one], NO_BOUNDS, on_gpu, 3)[0].verdict is Verdict.FASTER
-
-
-def test_the_interval_of_a_slow_kernel_allows_for_workers_that_were_not_asked():
-    alone = sampling([200.0] * 12, [100.0] * 12)
-    slow = replace(alone, stopped="slow")
-    timings = [timing_of([each], NO_BOUNDS, ON_CPU, 3)[0] for each in (alone, slow)]
-    assert [each.speedup for each in timings] == [0.5, 0.5]
-    assert [each.verdict for each in timings] == [Verdict.SLOWER] * 2
-    assert timings[0].speedup_low == timings[0].speedup_high == 0.5
-    assert timings[1].speedup_low == pytest.approx(0.5 / 1.05)
-    assert timings[1].speedup_high == pytest.approx(0.5 * 1.05)
-    assert timings[1].latency_high_us == pytest.approx(200 * 1.05)
-
-
 @pytest.mark.parametrize(
-    ("slow", "disturbed", "number", "goes_on"),
-    [(6, 0, 0, True), (6, 1, 0, True), (6, 2, 0, False), (6, 0, 1, False), (10, 0, 0, False)],
+    ("settings", "work", "one", "three"),
+    [
+        (ON_GPU, THREE, (1.02, 1.035), (1.002, 1.01)),
+        (ON_CPU, THREE, (1.05, 1.07), (1.005, 1.02)),
+        (ON_GPU, replace(THREE, is_recurrent=True), (1.1, 1.13), (1.002, 1.01)),
+    ],
 )
-def test_the_first_of_several_goes_on_while_it_seems_far_slower_and_is_undisturbed(
-    slow, disturbed, number, goes_on
-):
-    on_gpu = SimpleNamespace(
-        device=torch.device("cuda:0"),
-        settings=Settings(device="cuda:0"),
-        draws=SimpleNamespace(plain=lambda: None),
-    )
-    both = {None: None, BaselineName.EAGER: None}
-    sampler = _Sampler(
-        on_gpu,
-        both,
-        None,
-        CallCost(0.0, 0.0),
-        None,
-        frozenset(both),
-        is_another=number > 0,
-    )
-    sampler._good |= {None: samples([300.0] * slow), BaselineName.EAGER: samples([100.0] * slow)}
-    sampler._disturbed = disturbed
-    assert sampler._goes_on(slow + disturbed) is goes_on
-    sampler._good[None] = samples([300.0] * (slow - 1) + [120.0])
-    assert not sampler._goes_on(slow + disturbed)
-
-
-def test_one_pair_tells_enough_of_a_far_slower_kernel():
-    """If all streams were held, and few blocks were disturbed."""
-    on_gpu = Settings(device="cuda:0")
-    both = frozenset({None, BaselineName.EAGER})
-    slow = replace(sampling([200.0] * 12, [100.0] * 12), held=both)
-    assert is_far_slower(slow, on_gpu)
-    assert not is_far_slower(replace(slow, held=frozenset({BaselineName.EAGER})), on_gpu)
-    assert not is_far_slower(replace(slow, disturbed_blocks=3), on_gpu)
-    assert not is_far_slower(replace(sampling([155.0] * 12, [100.0] * 12), held=both), on_gpu)
-    assert not is_far_slower(replace(sampling([50.0] * 12, [100.0] * 12), held=both), on_gpu)
+def test_of_one_pair_of_workers_more_is_asked(settings, work, one, three):
+    for count, ratios in ((1, one), (3, three)):
+        verdicts = []
+        for ratio in ratios:
+            each = [sampling([100.0] * 20, [100.0 * ratio] * 20)] * count
+            timing, _ = timing_of(each, NO_BOUNDS, settings, work)
+            verdicts.append(timing.verdict)
+            assert timing.speedup_low < ratio < timing.speedup_high or count == 3
+        assert verdicts[0] is not Verdict.FASTER and verdicts[1] is Verdict.FASTER
 
 
 def test_a_candidate_is_timed_in_several_fresh_workers(evaluate):

@@ -10,7 +10,7 @@ import pytest
 
 from evaluator.evaluation import Status, Verdict
 from evaluator.judge.timing.interval import median_interval, speedup_verdict
-from evaluator.judge.timing.stopping_rule import early_stop, is_slow, may_be_slow
+from evaluator.judge.timing.stopping_rule import early_stop
 from evaluator.settings import Settings
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
 
@@ -114,22 +114,3 @@ def test_a_kernel_that_is_clearly_slower_takes_a_part_of_the_time(evaluate):
     assert (evaluation.timing.stopped, evaluation.timing.verdict) == ("clear", Verdict.SLOWER)
     assert evaluation.timing.calls < 100
     assert evaluation.correctness.calls_judged - 3 >= 10
-
-
-@pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("ratio", [1.0, 0.7, 1 / 1.5])
-def test_one_that_is_hardly_slower_is_never_slow(ratio, noise):
-    source = random.Random(2)
-    runs = [[ratio * math.exp(NOISES[noise](source)) for _ in range(12)] for _ in range(RUNS)]
-    assert sum(is_slow(ratios, Settings()) for ratios in runs) <= RUNS / 200
-
-
-def test_ten_steady_calls_show_that_a_kernel_is_slow():
-    slow = [0.5, 0.505] * 5
-    assert is_slow(slow, Settings())
-    assert may_be_slow(slow[:9], Settings()) and not may_be_slow(slow, Settings())
-    assert not may_be_slow([*slow[:8], 0.65], Settings())
-    assert not may_be_slow([], Settings())
-    assert not is_slow([2.0] * 10, Settings())
-    second_verdict = Settings(clear_width=0.01)
-    assert not is_slow(slow, second_verdict) and not may_be_slow(slow[:9], second_verdict)
