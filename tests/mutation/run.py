@@ -1,4 +1,4 @@
-"""Judges wrong versions of right kernels: `python -m tests.mutation.run --limit 1000 --out F`.
+"""Judges wrong versions of right kernels: `python -m tests.mutation.run --limit 1050 --out F`.
 
 The real judge in its own process, one mutant after the other. Repeat the command to continue a run:
 what `F` holds is not judged again.
@@ -20,7 +20,7 @@ from evaluator.settings import Settings
 from experiments.analysis.statistics import wilson
 from tests.mutation.edit import Kind
 from tests.mutation.mutant import Mutant, draw
-from tests.mutation.subject import CORPORA, Origin, Subject, subjects
+from tests.mutation.subject import Origin, Subject, subjects
 
 ARGUMENTS: dict[str, dict[str, str]] = json.loads(
     Path(__file__).with_name("arguments.json").read_text()
@@ -69,12 +69,11 @@ class Judged(BaseModel):
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--corpus", choices=CORPORA, default=CORPORA[0])
     options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--limit", type=int, default=1000)
+    options.add_argument("--limit", type=int, default=1050)
     options.add_argument("--out", type=Path, default=Path("mutation.jsonl"))
     chosen = options.parse_args()
-    run(subjects(chosen.corpus), chosen.seed, chosen.limit, chosen.out)
+    run(subjects(), chosen.seed, chosen.limit, chosen.out)
     print(summary(read(chosen.out)))
 
 

@@ -1,7 +1,7 @@
 """Right kernels to be made wrong: the offline tuner's, recorded ones, operators, some by hand.
 
 Those by hand are files. The others are frozen, so that the mutants stay the same when the tuner
-changes: `frozen/COMMIT.jsonl.xz` has a `Subject` a line, as that commit made them.
+changes: `FROZEN` has a `Subject` a line, as the commit of its name made them.
 """
 
 from __future__ import annotations
@@ -22,10 +22,8 @@ from evaluator.judge.problem.reference import Reference
 from evaluator.settings import Precision
 
 Origin = Literal["tuner", "recorded", "operators", "hand"]
-FROZEN = Path(__file__).parent / "frozen"
+FROZEN = Path(__file__).parent / "frozen" / "81ecc7a.jsonl.xz"
 KERNELS = Path(__file__).parent / "kernels"
-CORPORA = ("6ad351a", "81ecc7a")
-"""Those of `FROZEN`. `RESULT.md` and most of `arguments.json` are about the second."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +85,9 @@ def _run(reference: str) -> _Run:
 
 
 @cache
-def subjects(corpus: str = CORPORA[0]) -> tuple[Subject, ...]:
+def subjects() -> tuple[Subject, ...]:
     """All of them, in a fixed order."""
-    text = lzma.decompress((FROZEN / f"{corpus}.jsonl.xz").read_bytes()).decode()
+    text = lzma.decompress(FROZEN.read_bytes()).decode()
     frozen = [Subject(**json.loads(line)) for line in text.splitlines()]
     return (*frozen, *_by_hand({subject.name: subject for subject in frozen}))
 
