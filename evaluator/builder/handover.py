@@ -1,6 +1,6 @@
-"""Hands a library's content from the builder on: it may leave the cache meanwhile.
+"""Hands a library's content from the builder on, as immutable memory.
 
-A worker is given it as immutable memory, by descriptor, and needs no right to read any folder.
+A worker is given it by descriptor, and needs no right to read any folder.
 """
 
 from __future__ import annotations
@@ -8,49 +8,31 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 from evaluator.errors import BuilderError
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 
 Build = Callable[[BuildRequest], BuildOutcome]
-_ATTEMPTS = 3
 _EXECUTABLE = 0x0010
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 
-Read = TypeVar("Read")
-
-
-def built_and_read(
-    build: Build, request: BuildRequest, read: Callable[[Path], Read]
-) -> tuple[BuildOutcome, Read | None]:
-    """The outcome, and what `read` made of its library; None where there is none.
-
-    It is built again where another process made room in the cache before it was read.
-    """
-    for _ in range(_ATTEMPTS):
-        outcome = build(request)
-        if not outcome.ok:
-            return outcome, None
-        with suppress(FileNotFoundError):
-            return outcome, read(Path(outcome.library))
-    raise BuilderError(f"{request.name} left the build cache {_ATTEMPTS} times before it was read")
-
 
 @contextmanager
-def built_and_sealed(
-    build: Build, request: BuildRequest, seal: Callable[[Path], int]
-) -> Iterator[tuple[BuildOutcome, tuple[int, ...]]]:
-    """The outcome, and a descriptor of the library's copy that `seal` makes, if there is one."""
-    outcome, copy = built_and_read(build, request, seal)
-    copies = () if copy is None else (copy,)
+def sealed(outcome: BuildOutcome) -> Iterator[tuple[int, ...]]:
+    """A descriptor of an immutable copy of its library, if there is one."""
+    if not outcome.ok:
+        yield ()
+        return
     try:
-        yield outcome, copies
+        copy = sealed_copy(Path(outcome.library))
+    except FileNotFoundError:
+        raise BuilderError(f"{outcome.library} left the build cache before it was read") from None
+    try:
+        yield (copy,)
     finally:
-        for each in copies:
-            os.close(each)
+        os.close(copy)
 
 
 def sealed_copy(path: Path) -> int:

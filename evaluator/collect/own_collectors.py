@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from contextlib import closing
 from pathlib import Path
 
@@ -19,11 +18,7 @@ def collect_own(folder: Path, mode: Collector, *, device: str, timeout_s: float)
     Builds are answered here, mostly from the cache that the judge filled. Raises `ProfilerError`
     with one line when the target fails, is too slow or leaves nothing.
     """
-    with (
-        tempfile.TemporaryDirectory(prefix="refinery-") as kept,
-        closing(Target(mode)) as target,
-        Broker(device, kept=Path(kept)) as broker,
-    ):
+    with closing(Target(mode)) as target, Broker(device) as broker:
         collected = target.run(folder, broker, report=TRACE, timeout_s=timeout_s)
         if collected.cpu is None:
             return collected

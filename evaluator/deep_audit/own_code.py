@@ -5,15 +5,12 @@ from __future__ import annotations
 import ast
 import math
 import re
-import shutil
-import tempfile
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from evaluator.builder.builder import Builder
-from evaluator.builder.handover import built_and_read
 from evaluator.candidate_tree import candidate_tree
 from evaluator.collect.code.toolkit import printed_by
 from evaluator.collect.kernel_name import base_name
@@ -74,29 +71,24 @@ def built_code(
     def build(order: BuildRequest) -> BuildOutcome:
         asked.append(order)
         left_s = max(0.01, min(request.settings.build_timeout_s, deadline - time.monotonic()))
-        outcome, copy = built_and_read(lambda again: builder.build(again, left_s), order, keep)
-        if copy is not None:
-            made.append(copy)
+        outcome = builder.build(order, left_s)
+        if outcome.ok:
+            made.append(Path(outcome.library))
         return outcome
-
-    def keep(library: Path) -> Path:
-        return Path(shutil.copyfile(library, Path(kept) / f"{len(made)}.so"))
 
     runner = context.workers.new()
     runner.said.allowance = Allowance(limit_s)
     triton = request.candidate.backend is Backend.TRITON
-    # The cache may lose a library before its names are read.
-    with tempfile.TemporaryDirectory(prefix="refinery-") as kept:
-        try:
-            context.workers.load(
-                runner, request.candidate.source, "ModelNew", triton=triton, build=build
-            )
-        except Rejection:
-            # What was built until now is what there is.
-            pass
-        finally:
-            runner.close()
-        return own_code(made, request.candidate.source, compiled_texts(asked))
+    try:
+        context.workers.load(
+            runner, request.candidate.source, "ModelNew", triton=triton, build=build
+        )
+    except Rejection:
+        # What was built until now is what there is.
+        pass
+    finally:
+        runner.close()
+    return own_code(made, request.candidate.source, compiled_texts(asked))
 
 
 def own_code(libraries: Iterable[Path], source: str, texts: Texts = ()) -> OwnCode:

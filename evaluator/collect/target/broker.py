@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from evaluator.builder.builder import Builder
-from evaluator.builder.handover import built_and_sealed, sealed_copy
+from evaluator.builder.handover import sealed
 from evaluator.hardware.device_lock import device_lock
 from evaluator.hardware.devices import describe
 from evaluator.ipc.build_request import BuildRequest
@@ -30,17 +29,14 @@ _LOOK_S = 0.2
 class Broker:
     """Serves one target. Use it as a context: the device is held, once asked for, until its end."""
 
-    def __init__(self, device: str, *, kept: Path | None = None) -> None:
-        """`kept`: an empty folder for copies of libraries that are looked at later, when they may
-        have left the cache."""
+    def __init__(self, device: str) -> None:
         self._device = device
-        self._kept = kept
         self._builder: Builder | None = None
         self._held = contextlib.ExitStack()
         self._deadline = 0.0
         self._holds = False
         self.libraries: list[Path] = []
-        """The copies, in the order in which they were handed out."""
+        """Those in the cache whose content was handed out."""
 
     def serve(
         self, channel: Channel, timeout_s: float, runs: Callable[[], bool] = lambda: True
@@ -94,18 +90,11 @@ class Broker:
             self._builder = Builder(
                 cache_folder(), cuda_arch=describe(self._device).cuda_architecture
             )
-        builder, left_s = self._builder, max(1.0, self._left_s())
-        with built_and_sealed(
-            lambda asked: builder.build(asked, left_s), request, self._sealed
-        ) as (outcome, library):
+        outcome = self._builder.build(request, max(1.0, self._left_s()))
+        if outcome.ok:
+            self.libraries.append(Path(outcome.library))
+        with sealed(outcome) as library:
             self._say(channel, Kind.BUILT, outcome.encode(), library)
-
-    def _sealed(self, library: Path) -> int:
-        if self._kept is not None:
-            copy = self._kept / f"{len(self.libraries)}-{library.name}"
-            library = Path(shutil.copyfile(library, copy))
-            self.libraries.append(library)
-        return sealed_copy(library)
 
     def __enter__(self) -> Broker:
         return self

@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 
-from evaluator.builder.handover import Build, built_and_sealed, sealed_copy
+from evaluator.builder.handover import Build, sealed
 from evaluator.evaluation import BuildReport, Status
 from evaluator.ipc.build_request import BuildRequest
 from evaluator.ipc.failure import Failure, Phase
@@ -56,18 +56,18 @@ class Conversation:
             request = BuildRequest.decode(payload)
         except ValueError as error:
             raise protocol_broken(f"a malformed build request: {error}") from None
-        with built_and_sealed(build, request, sealed_copy) as (outcome, library):
-            before = self.build
-            self.build = BuildReport(
-                ok=outcome.ok and (before is None or before.ok),
-                seconds=outcome.seconds + (before.seconds if before else 0.0),
-                headers="full" if before and before.headers == "full" else outcome.headers,
-                cached=outcome.cached and (before is None or before.cached),
-                log=outcome.log if not outcome.ok or before is None else before.log,
-                timed_out=outcome.timed_out or (before is not None and before.timed_out),
-            )
-            if outcome.timed_out:
-                raise self._unbuilt()
+        outcome, before = build(request), self.build
+        self.build = BuildReport(
+            ok=outcome.ok and (before is None or before.ok),
+            seconds=outcome.seconds + (before.seconds if before else 0.0),
+            headers="full" if before and before.headers == "full" else outcome.headers,
+            cached=outcome.cached and (before is None or before.cached),
+            log=outcome.log if not outcome.ok or before is None else before.log,
+            timed_out=outcome.timed_out or (before is not None and before.timed_out),
+        )
+        if outcome.timed_out:
+            raise self._unbuilt()
+        with sealed(outcome) as library:
             self.send(Kind.BUILT, replace(outcome, library="").encode(), library)
 
     def send(self, kind: Kind, payload: bytes = b"", fds: tuple[int, ...] = ()) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +10,6 @@ from socket import socket
 
 import pytest
 
-from evaluator.builder.builder import Builder
 from evaluator.collect.code.static_code import inspect_loops
 from evaluator.collect.target.broker import Broker
 from evaluator.hardware.device_lock import LOCKS, device_lock
@@ -32,20 +30,16 @@ def line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Chan
         yield mine, theirs
 
 
-def test_what_is_looked_at_after_a_profile_need_not_be_in_the_cache_any_more(
-    line: tuple[Channel, socket], tmp_path: Path, shared_cache: Path
-) -> None:
+@pytest.mark.usefixtures("shared_cache")
+def test_what_was_handed_out_is_looked_at_after_a_profile(line: tuple[Channel, socket]) -> None:
     channel, theirs = line
-    kept = tmp_path / "kept"
-    kept.mkdir()
-    with ThreadPoolExecutor(1) as pool, Broker("cpu", kept=kept) as broker:
+    with ThreadPoolExecutor(1) as pool, Broker("cpu") as broker:
         serving = pool.submit(broker.serve, channel, 120.0)
         outcome = build_stub.over(Channel(theirs, takes_fds=True))(ASKED)
         assert outcome.ok
         assert Path(outcome.library).read_bytes()[:4] == b"\x7fELF"
         theirs.close()
         assert 0 < serving.result() < 120
-    shutil.rmtree(Path(Builder(shared_cache).build(ASKED).library).parent)
     assert [inspect_loops(library) is not None for library in broker.libraries] == [True]
 
 
