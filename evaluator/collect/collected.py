@@ -92,17 +92,10 @@ class CollectedOperator(Record):
     """Memory that it asked for, of all calls together."""
 
 
-class CallShares(Record):
-    """Where the time of one forward call on a CPU went, times without what was called in turn."""
-
+class ProfiledCall(Record):
     wall_us: float
     """Under the profiler, from outside."""
-    own_us: dict[str, float]
-    """In functions of the candidate's own extensions, by name."""
-    library_us: dict[str, float]
-    """In operators of PyTorch that compute or copy, by name."""
-    neutral_us: float
-    """In operators that only allocate or look at memory in another way."""
+    operators: tuple[CollectedOperator, ...]
 
 
 class LoopFacts(Record):
@@ -154,7 +147,8 @@ class Collected(Record):
     timeline: DeviceTimeline | None = None
     cpu: CpuTrace | None = None
     work: Work | None = None
-    calls: tuple[CallShares, ...] = ()
+    calls: tuple[ProfiledCall, ...] = ()
+    """Of a CPU, each by itself."""
     isolation: tuple[str, ...] = ()
     """The walls around the process that ran the candidate."""
     seconds: dict[str, float] = Field(default_factory=dict)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import resource
 import statistics
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import torch
 from torch.autograd.profiler import profile
 
-from evaluator.collect.collected import CollectedOperator, CpuTrace
+from evaluator.collect.collected import CollectedOperator, CpuTrace, ProfiledCall
 
 OWN_PREFIX = "own::"
 """How the candidate's own functions are marked in a trace."""
@@ -21,10 +22,29 @@ _MEASURE_S = 0.5
 _LEAST_CALLS = 3
 _MOST_CALLS = 20
 _PROFILED_CALLS = 5
+_CALLS = 7
+
+
+def own_namespaces(source: str) -> frozenset[str]:
+    """Those of the candidate's operators."""
+    found = set(re.findall(r"\bTORCH_LIBRARY(?:_FRAGMENT|_IMPL)?\s*\(\s*(\w+)", source))
+    if "TORCH_EXTENSION_NAME" in found:
+        found.update(re.findall(r"\b(?:name\s*=|load(?:_inline)?\()\s*[\"'](\w+)", source))
+    return frozenset(found - {"aten"})
+
+
+def collect_calls(
+    call: Callable[[], object], namespaces: Collection[str]
+) -> tuple[ProfiledCall, ...]:
+    """Trace several calls, each by itself. `namespaces` are those of the candidate's operators."""
+    # The first use of the profiler sets it up, which would count as the call's time.
+    _profiled(call, namespaces, memory=False)
+    return tuple(_profiled(call, namespaces, memory=False) for _ in range(_CALLS))
 
 
 def collect_cpu(
     call: Callable[[], object],
+    namespaces: Collection[str],
     *,
     threads: int,
     output_bytes: int,
@@ -54,21 +74,20 @@ def collect_cpu(
         spent = [main, *(t - threads_before.get(n, 0) for n, t in _other_threads().items())]
         cpus.append(sum(spent) / 1e3)
         busiest.append(max(spent) / 1e3)
-    # The first use of the profiler sets it up, which would count as the call's time.
-    _profiled(call)
-    profiled: list[tuple[float, profile]] = []
+    _profiled(call, namespaces, memory=True)
+    profiled: list[ProfiledCall] = []
     deadline = time.perf_counter() + _MEASURE_S
     while not profiled or (time.perf_counter() < deadline and len(profiled) < _PROFILED_CALLS):
         flush.add_(1)
-        profiled.append(_profiled(call))
+        profiled.append(_profiled(call, namespaces, memory=True))
     wall_us = statistics.median(walls)
-    profiled_us, profiler = min(profiled, key=lambda one: abs(one[0] - wall_us))
+    nearest = min(profiled, key=lambda one: abs(one.wall_us - wall_us))
     return CpuTrace(
-        operators=_operators(profiler),
+        operators=nearest.operators,
         wall_us=wall_us,
         cpu_us=statistics.median(cpus),
         busiest_thread_us=statistics.median(busiest),
-        profiled_us=profiled_us,
+        profiled_us=nearest.wall_us,
         threads=threads,
         page_faults=faults / len(walls),
         system_share=system_s / all_s if all_s > 0 else 0.0,
@@ -87,19 +106,18 @@ def _other_threads() -> dict[str, int]:
     return times
 
 
-def _profiled(call: Callable[[], object]) -> tuple[float, profile]:
+def _profiled(
+    call: Callable[[], object], namespaces: Collection[str], *, memory: bool
+) -> ProfiledCall:
     # What torch.profiler is made of: the latter would import the whole compiler first.
-    with profile(use_kineto=True, profile_memory=True) as profiler:
+    with profile(use_kineto=True, profile_memory=memory) as profiler:
         begin = time.perf_counter_ns()
         call()
-        return (time.perf_counter_ns() - begin) / 1e3, profiler
-
-
-def _operators(profiler: profile) -> tuple[CollectedOperator, ...]:
+        wall_us = (time.perf_counter_ns() - begin) / 1e3
     operators = [
         CollectedOperator(
             name=event.key.removeprefix(OWN_PREFIX),
-            own=event.key.startswith(OWN_PREFIX) or not event.key.startswith("aten::"),
+            own=event.key.startswith(OWN_PREFIX) or event.key.rpartition("::")[0] in namespaces,
             calls=event.count,
             time_us=max(0.0, float(event.self_cpu_time_total)),
             allocated_bytes=max(0, int(event.self_cpu_memory_usage)),
@@ -107,4 +125,5 @@ def _operators(profiler: profile) -> tuple[CollectedOperator, ...]:
         for event in profiler.key_averages()
         if not event.key.startswith("[")
     ]
-    return tuple(sorted(operators, key=lambda operator: -operator.time_us))
+    operators.sort(key=lambda operator: -operator.time_us)
+    return ProfiledCall(wall_us=wall_us, operators=tuple(operators))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from evaluator.audit_record import Provenance, Shares
 from evaluator.candidate_tree import candidate_tree
-from evaluator.collect.collected import CallShares, KernelTrace
+from evaluator.collect.collected import KernelTrace, ProfiledCall
 from evaluator.collect.own_collectors import collect_own
 from evaluator.collect.target.target import Collector
 from evaluator.collect.target.target_request import write_request
@@ -31,6 +31,18 @@ _PYTHON_US = 200.0
 """Of a call's time on a CPU, what Python and the profiler may take without counting."""
 _TIMEOUT_S = 120.0
 _MOST_NAMES = 8
+_NEUTRAL = frozenset(
+    {
+        "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_permuted",
+        "resize_", "view", "_unsafe_view", "reshape", "_reshape_alias", "as_strided", "detach",
+        "detach_", "alias", "t", "transpose", "permute", "expand", "expand_as", "unsqueeze",
+        "squeeze", "select", "slice", "narrow", "flatten", "unflatten", "contiguous", "view_as",
+        "to", "split", "chunk", "unbind", "unfold", "item", "_local_scalar_dense", "result_type",
+        "is_nonzero", "size", "stride", "numel", "data", "requires_grad_", "set_", "lift_fresh",
+    }
+)  # fmt: skip
+"""PyTorch's operators that compute nothing: what they need copied, they leave to `copy_`, which
+counts."""
 
 
 @dataclass(frozen=True)
@@ -77,24 +89,24 @@ def label_of(shares: Shares, code: OwnCode, *, fell_back: bool) -> Provenance | 
     return Provenance.FALLBACK if fell_back or never_ran else Provenance.LIBRARY
 
 
-def cpu_shares(calls: Sequence[CallShares], code: OwnCode) -> Shares:
+def cpu_shares(calls: Sequence[ProfiledCall], code: OwnCode) -> Shares:
     """The call whose own share is the median of all. Needs at least one call."""
     # Other processes on the processor make it longer, and nothing makes it shorter.
     other = sorted(map(_other_us, calls))[len(calls) // 4]
     chosen = sorted(calls, key=lambda call: _own_share(call, other))[len(calls) // 2]
-    own, library = sum(chosen.own_us.values()), sum(chosen.library_us.values())
+    own, library = sum(_own_us(chosen).values()), sum(_library_us(chosen).values())
     whole = max(own + library + other, 1e-9)
+    times = [_own_us(call) for call in calls]
     ran = {
-        name: statistics.median(call.own_us.get(name, 0.0) for call in calls)
-        for call in calls
-        for name in call.own_us
+        name: statistics.median(each.get(name, 0.0) for each in times)
+        for name in {name for each in times for name in each}
     }
     return Shares(
         own=own / whole,
         library=library / whole,
         other=other / whole,
         own_names=_longest(ran),
-        library_names=_longest(chosen.library_us),
+        library_names=_longest(_library_us(chosen)),
         imports=code.unseen,
     )
 
@@ -130,14 +142,27 @@ def _traced(request: EvaluationRequest, code: OwnCode) -> Shares:
     return cpu_shares(collected.calls, code)
 
 
-def _other_us(call: CallShares) -> float:
-    known = sum(call.own_us.values()) + sum(call.library_us.values()) + call.neutral_us
+def _own_us(call: ProfiledCall) -> dict[str, float]:
+    """By name, as for libraries below."""
+    return {each.name: each.time_us for each in call.operators if each.own}
+
+
+def _library_us(call: ProfiledCall) -> dict[str, float]:
+    return {
+        each.name: each.time_us
+        for each in call.operators
+        if "::" in each.name and not (each.own or each.name.removeprefix("aten::") in _NEUTRAL)
+    }
+
+
+def _other_us(call: ProfiledCall) -> float:
+    known = sum(each.time_us for each in call.operators if each.own or "::" in each.name)
     return max(0.0, call.wall_us - known - _PYTHON_US)
 
 
-def _own_share(call: CallShares, other_us: float) -> float:
-    own = sum(call.own_us.values())
-    return own / max(own + sum(call.library_us.values()) + other_us, 1e-9)
+def _own_share(call: ProfiledCall, other_us: float) -> float:
+    own = sum(_own_us(call).values())
+    return own / max(own + sum(_library_us(call).values()) + other_us, 1e-9)
 
 
 def _longest(times: Mapping[str, float]) -> tuple[str, ...]:

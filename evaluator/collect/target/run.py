@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from evaluator.collect.collected import Collected, Work
+from evaluator.collect.cpu_trace import collect_calls, collect_cpu, own_namespaces
 from evaluator.collect.own_functions import mark_own_functions
 from evaluator.collect.target.broker import connected
 from evaluator.collect.target.target import COLLECTED, Mode, handed_over
@@ -119,20 +120,17 @@ def _collect(
     stages.end("warm_up")
     collected = Collected(work=work, isolation=tuple(layers))
     if mode == "cpu":
-        from evaluator.collect.cpu_trace import collect_cpu
-
         cpu = collect_cpu(
             call,
+            own_namespaces(request.candidate.source),
             threads=threads,
             output_bytes=output_bytes,
             flush_bytes=max(2 * cache_bytes(settings.device), 2**24),
         )
         collected = collected.model_copy(update={"cpu": cpu})
     elif mode == "shares":
-        from evaluator.collect.call_shares import collect_shares, own_namespaces
-
-        namespaces = own_namespaces(request.candidate.source)
-        collected = collected.model_copy(update={"calls": collect_shares(call, namespaces)})
+        calls = collect_calls(call, own_namespaces(request.candidate.source))
+        collected = collected.model_copy(update={"calls": calls})
     elif mode == "torch_trace":
         from evaluator.collect.torch_trace import collect_torch_trace
 

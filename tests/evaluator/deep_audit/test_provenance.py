@@ -3,8 +3,13 @@ from __future__ import annotations
 import pytest
 
 from evaluator.audit_record import Provenance, Shares
-from evaluator.collect.call_shares import divide, own_namespaces
-from evaluator.collect.collected import CallShares, CollectedKernel, KernelTrace
+from evaluator.collect.collected import (
+    CollectedKernel,
+    CollectedOperator,
+    KernelTrace,
+    ProfiledCall,
+)
+from evaluator.collect.cpu_trace import own_namespaces
 from evaluator.deep_audit.own_code import OwnCode
 from evaluator.deep_audit.provenance import cpu_shares, gpu_shares, label_of, uses_reference
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
@@ -43,19 +48,24 @@ def test_the_rule(told: Shares, code: OwnCode, fell_back: bool, label: Provenanc
     assert label_of(told, code, fell_back=fell_back) is label
 
 
-def test_operators_are_sorted_by_whose_they_are() -> None:
-    times = [
-        ("own::scale", 50.0),
-        ("mine::op", 20.0),
-        ("aten::mm", 30.0),
-        ("aten::empty_like", 4.0),
-        ("mkldnn::conv", 6.0),
-        ("somebody's range", 9.0),
+def profiled(wall_us: float, own: dict[str, float], library: dict[str, float]) -> ProfiledCall:
+    operators = [
+        CollectedOperator(name=name, own=times is own, calls=1, time_us=time_us)
+        for times in (own, library)
+        for name, time_us in times.items()
     ]
-    call = divide(times, 130.0, own_namespaces("TORCH_LIBRARY(mine, m) {"))
-    assert call.own_us == {"scale": 50.0, "mine::op": 20.0}
-    assert call.library_us == {"aten::mm": 30.0, "mkldnn::conv": 6.0}
-    assert call.neutral_us == 4.0
+    return ProfiledCall(wall_us=wall_us, operators=tuple(operators))
+
+
+def test_operators_are_sorted_by_whose_they_are() -> None:
+    others = {"aten::mm": 40.0, "aten::empty_like": 4.0, "mkldnn::conv": 10.0, "a range": 99.0}
+    told = cpu_shares([profiled(374.0, {"scale": 60.0, "mine::op": 10.0}, others)], OWN)
+    assert (told.own_names, told.library_names) == (
+        ("scale", "mine::op"),
+        ("aten::mm", "mkldnn::conv"),
+    )
+    # 200 us are Python's, and 4 made no difference.
+    assert (told.own, told.library, told.other) == (70 / 170, 50 / 170, 50 / 170)
 
 
 @pytest.mark.parametrize(
@@ -80,10 +90,8 @@ def test_operators_namespaces_are_told_from_the_source(source: str, namespaces: 
 
 
 def test_the_median_call_counts_and_a_little_python_does_not() -> None:
-    def call(own: float, wall: float) -> CallShares:
-        return CallShares(
-            wall_us=wall, own_us={"scale": own}, library_us={"aten::add": 10.0}, neutral_us=5.0
-        )
+    def call(own: float, wall: float) -> ProfiledCall:
+        return profiled(wall, {"scale": own}, {"aten::add": 10.0, "aten::view": 5.0})
 
     # In most calls somebody else had the processor.
     busy = [call(190, 9000), call(190, 5000), call(190, 800), call(190, 4000), call(190, 900)]
