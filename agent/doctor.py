@@ -22,7 +22,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from evaluator.builder.toolchain import cxx_compiler, nvcc_compiler
+from evaluator.builder.toolchain import cxx_compiler, find_tool
 from evaluator.command.command_line import Line, print_lines, serve
 from evaluator.hardware import counter_rights
 from evaluator.walls.privileges import may_watch
@@ -113,7 +113,7 @@ def _compilers() -> Iterator[Finding]:
     yield _finding(
         "compilers", "g++", bool(cxx), _version(cxx), "apt install g++, or set CXX (backend cpp)"
     )
-    nvcc = nvcc_compiler()
+    nvcc = find_tool("nvcc")
     remedy = "install the CUDA toolkit and set CUDA_HOME (backend cuda)"
     if nvcc is None and not list_gpus():
         yield Finding("compilers", "nvcc", "note", "", "not needed without a GPU")
@@ -151,7 +151,6 @@ def _gpus() -> Iterator[Finding]:
 
 
 def _profilers() -> Iterator[Finding]:
-    from evaluator.collect.code.toolkit import find_tool
     from evaluator.hardware.devices import list_gpus
 
     needed = bool(list_gpus())
@@ -161,8 +160,7 @@ def _profilers() -> Iterator[Finding]:
     ]:
         path = find_tool(name)
         if path or needed:
-            found = _version(str(path) if path else None)
-            yield _finding("profilers", name, bool(path), found, remedy)
+            yield _finding("profilers", name, bool(path), _version(path), remedy)
         else:
             yield Finding("profilers", name, "note", "", "not needed without a GPU")
     if needed:

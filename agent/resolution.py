@@ -13,7 +13,7 @@ from agent.config.options import RunOptions
 from agent.config.run_config import RunConfig, Strategy
 from agent.config.schedule import schedule_of
 from evaluator.baseline import baselines_on
-from evaluator.builder.toolchain import cxx_compiler, nvcc_compiler
+from evaluator.builder.toolchain import cxx_compiler, find_tool
 from evaluator.command.option import option_name
 from evaluator.evaluation import Backend
 from evaluator.hardware.device_choice import resolve_devices
@@ -115,7 +115,7 @@ def missing_for(backend: Backend) -> str | None:
         return None
     if cxx_compiler() is None:
         return "no C++ compiler found: install g++ (apt install g++), or set CXX"
-    if backend is Backend.CUDA and nvcc_compiler() is None:
+    if backend is Backend.CUDA and find_tool("nvcc") is None:
         return "no nvcc found: install the CUDA toolkit and set CUDA_HOME, or use --backend triton"
     return None
 

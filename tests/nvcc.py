@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from evaluator.collect.code.toolkit import find_tool
+from evaluator.builder.toolchain import find_tool
 
 needs_nvcc = pytest.mark.skipif(find_tool("nvcc") is None, reason="nvcc is not installed")

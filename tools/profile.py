@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -113,12 +114,13 @@ def keep_report(folder: Path, collected: Collected, keep: Path) -> None:
 
 def prepare(session: NcuSession, device: str) -> None:
     """Start ahead what the first profile on `device` would wait for, where there is an `ncu`."""
-    from evaluator.collect.ncu import find_ncu, ncu_command
+    from evaluator.collect.ncu import ncu_command
+    from evaluator.errors import ProfilerError
     from evaluator.hardware.devices import describe
 
-    if device != "cpu" and find_ncu() is not None:
-        command, _ = ncu_command(describe(device).name)
-        session.prepare(command)
+    if device != "cpu":
+        with suppress(ProfilerError):  # there is none
+            session.prepare(ncu_command(describe(device).name)[0])
 
 
 def _collect(

@@ -34,9 +34,8 @@ STUBS = "stubs"
 # them is shared with another library: -fno-gnu-unique is for that, and the linker's -Bsymbolic.
 _LIGHT_HOST = ("-fno-gnu-unique",)
 
-
-USUAL_NVCC = Path("/usr/local/cuda/bin/nvcc")
-"""Where NVIDIA's packages put it, often without adding it to the path."""
+TOOLKIT = Path("/usr/local/cuda/bin")
+"""Where NVIDIA's packages put its programs, often without adding it to the path."""
 
 
 def cxx_compiler() -> str | None:
@@ -45,11 +44,13 @@ def cxx_compiler() -> str | None:
     return next((path for name in names if (path := shutil.which(name))), None)
 
 
-def nvcc_compiler() -> str | None:
-    """Path of nvcc: under `$CUDA_HOME` or `$CUDA_PATH`, on the path, or under /usr/local/cuda."""
+def find_tool(name: str) -> str | None:
+    """Path of a program of CUDA's: under `$CUDA_HOME` or `$CUDA_PATH`, on the path, under
+    /usr/local/cuda, or of Nsight Compute; None where there is none."""
     homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")]
-    places = [Path(home) / "bin" / "nvcc" for home in homes if home]
-    places += [Path(shutil.which("nvcc") or USUAL_NVCC), USUAL_NVCC]
+    places = [Path(home) / "bin" / name for home in homes if home]
+    places += [Path(shutil.which(name) or TOOLKIT / name), TOOLKIT / name]
+    places += sorted(Path("/opt/nvidia/nsight-compute").glob(f"*/{name}"), reverse=True)
     return next((str(place) for place in places if os.access(place, os.X_OK)), None)
 
 
@@ -107,8 +108,8 @@ class Cuda:
 
     @classmethod
     def find(cls) -> Cuda:
-        """The toolkit that `nvcc_compiler` belongs to. Raises BuilderError where there is none."""
-        nvcc = nvcc_compiler()
+        """The toolkit that nvcc belongs to. Raises BuilderError where there is none."""
+        nvcc = find_tool("nvcc")
         if nvcc is None:
             raise BuilderError(
                 "CUDA sources need nvcc, and there is none: install the CUDA toolkit or set "

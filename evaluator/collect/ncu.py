@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
-from evaluator.collect.code.toolkit import find_tool
+from evaluator.builder.toolchain import find_tool
 from evaluator.collect.collected import Collected, KernelTrace
 from evaluator.collect.nsight import read_report
 from evaluator.collect.nsight.ncu_metrics import SECTIONS, names
@@ -29,10 +29,6 @@ from problems.cache_folder import cache_folder, keep
 _MOST_KERNELS = 200
 """A forward call with more launches is cut there: each launch is replayed a dozen times."""
 _QUERY_TIMEOUT_S = 60.0
-
-
-def find_ncu() -> Path | None:
-    return find_tool("ncu")
 
 
 class NcuSession:
@@ -119,17 +115,17 @@ def ncu_command(device_name: str) -> tuple[list[str], list[str]]:
 
     The same for all requests on one kind of device. Raises `ProfilerError` without `ncu`.
     """
-    ncu = find_ncu()
+    ncu = find_tool("ncu")
     if ncu is None:
         raise ProfilerError("ncu is not installed")
-    wanted, unknown = names(known_metrics(ncu, device_name))
+    wanted, unknown = names(known_metrics(Path(ncu), device_name))
     options = ["--export", REPORT, "--force-overwrite"]
     # Compilers and the like that it starts run faster without ncu's libraries in them.
     options += ["--target-processes", "application-only"]
     options += ["--profile-from-start", "off", "--clock-control", "none"]
     options += ["--launch-count", str(_MOST_KERNELS), "--metrics", ",".join(wanted)]
     options += [option for section in SECTIONS for option in ("--section", section)]
-    return [str(ncu), *options], unknown
+    return [ncu, *options], unknown
 
 
 def known_metrics(ncu: Path, device_name: str) -> frozenset[str] | None:

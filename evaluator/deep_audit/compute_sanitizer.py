@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from evaluator.audit_record import SanitizerRun, Tool
-from evaluator.collect.code.toolkit import find_tool
+from evaluator.builder.toolchain import find_tool
 from evaluator.collect.target.broker import Broker
 from evaluator.collect.target.target import Target
 from evaluator.collect.target.target_request import write_request
@@ -61,7 +61,7 @@ def run_compute_sanitizer(
 
 
 def _watch(
-    program: Path, tool: Tool, request: EvaluationRequest, code: OwnCode, timeout_s: float
+    program: str, tool: Tool, request: EvaluationRequest, code: OwnCode, timeout_s: float
 ) -> SanitizerRun:
     begin = time.monotonic()
     try:
@@ -98,11 +98,11 @@ def _watch(
     )
 
 
-def command(program: Path, tool: Tool) -> list[str]:
+def command(program: str, tool: Tool) -> list[str]:
     options = ["--tool", tool, "--target-processes", "all", "--print-limit", str(_MOST_ERRORS)]
     if tool is Tool.MEMCHECK:
         # PyTorch asks things of the driver that may well be answered with an error.
         options += ["--report-api-errors", "no"]
         # Allocations lie side by side: without a gap, one beyond the end of one is in the next.
         options += ["--padding", str(_PADDING_BYTES)]
-    return [str(program), *options]
+    return [program, *options]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.builder.toolchain import find_tool
 from evaluator.collect.collected import Collected
-from evaluator.collect.ncu import find_ncu
 from evaluator.evaluation import Backend, Status
 from evaluator.executor.local import LocalExecutor
 from tests.advice.case import SIDES, Case, Side
@@ -39,7 +39,7 @@ def measured(case: Case, side: Side, executor: LocalExecutor, folder: Path) -> M
     )
 
 
-@pytest.mark.skipif(find_ncu() is None, reason="Nsight Compute is not installed")
+@pytest.mark.skipif(find_tool("ncu") is None, reason="Nsight Compute is not installed")
 def test_faults_are_named_and_gone_once_fixed(tmp_path: Path) -> None:
     with LocalExecutor(DEVICE) as executor:
         for case in CASES:

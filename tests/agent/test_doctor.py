@@ -8,7 +8,7 @@ from agent import doctor
 from agent.doctor import KEYS, Finding, app, examine
 from agent.resolution import missing_for
 from evaluator.builder import toolchain as compilers
-from evaluator.builder.toolchain import cxx_compiler, nvcc_compiler
+from evaluator.builder.toolchain import cxx_compiler, find_tool
 from evaluator.command.command_line import serve
 from evaluator.evaluation import Backend
 from evaluator.hardware import counter_rights, devices
@@ -103,7 +103,7 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
     monkeypatch.setenv("PATH", str(tmp_path))
     for name in ("CXX", "CUDA_HOME", "CUDA_PATH"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(compilers, "USUAL_NVCC", tmp_path / "nvcc")
+    monkeypatch.setattr(compilers, "TOOLKIT", tmp_path)
     return monkeypatch
 
 
@@ -132,7 +132,7 @@ def test_compilers_are_found_where_their_variables_point(
 ) -> None:
     nvcc = program(tmp_path / "cuda" / "bin", "nvcc")
     bare.setenv("CUDA_HOME", str(tmp_path / "cuda"))
-    assert nvcc_compiler() == nvcc
+    assert find_tool("nvcc") == nvcc
     clang = program(tmp_path, "clang++")
     bare.setenv("CXX", "clang++")
     assert cxx_compiler() == clang

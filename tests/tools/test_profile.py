@@ -232,11 +232,11 @@ def test_what_the_first_profile_would_wait_for_is_started_ahead(
     monkeypatch.setenv("KERNEL_REFINERY_CACHE", str(tmp_path / "cache"))
     stand_in_gpu(monkeypatch)
     with closing(NcuSession()) as session:
-        monkeypatch.setattr("evaluator.collect.ncu.find_ncu", lambda: None)
+        monkeypatch.setattr("evaluator.collect.ncu.find_tool", lambda name: None)
         prepare(session, "cuda:0")
         assert not session._waiting
         ncu = stand_in_ncu(tmp_path / "bin", tmp_path / "log", "sleep 300")
-        monkeypatch.setattr("evaluator.collect.ncu.find_ncu", lambda: ncu)
+        monkeypatch.setattr("evaluator.collect.ncu.find_tool", lambda name: str(ncu))
         prepare(session, "cpu")
         assert not session._waiting
         prepare(session, "cuda:0")

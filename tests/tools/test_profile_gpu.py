@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.collect.ncu import REPORT, find_ncu
+from evaluator.builder.toolchain import find_tool
+from evaluator.collect.ncu import REPORT
 from evaluator.errors import ProfilerError
 from evaluator.evaluation import Backend, Status
 from evaluator.executor.local import LocalExecutor
@@ -58,7 +59,7 @@ def libraries() -> set[str]:
 
 
 def best_tier() -> ProfilerTier:
-    return ProfilerTier.NCU if find_ncu() is not None else ProfilerTier.TORCH_TRACE
+    return ProfilerTier.NCU if find_tool("ncu") is not None else ProfilerTier.TORCH_TRACE
 
 
 def test_vectorised_kernel_is_near_the_memory_bound(
@@ -116,7 +117,7 @@ def test_without_ncu_the_trace_holds(
 
 
 def test_the_second_of_two_profiles_finds_a_process_that_waits(executor: LocalExecutor) -> None:
-    if find_ncu() is None:
+    if find_tool("ncu") is None:
         pytest.skip("the spare is ncu's, which is not installed here")
     turns = [judged(executor, WIDE), judged(executor, NARROW)]
     built = libraries()

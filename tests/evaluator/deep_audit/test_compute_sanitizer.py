@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.audit_record import Provenance, Tool
-from evaluator.collect.code import toolkit
+from evaluator.builder import toolchain
 from evaluator.deep_audit.compute_sanitizer import (
     command,
     run_compute_sanitizer,
@@ -55,15 +55,15 @@ def request(source: str, **settings: object) -> EvaluationRequest:
 
 
 def test_options_of_the_tools() -> None:
-    made = command(Path("/opt/compute-sanitizer"), Tool.RACECHECK)
+    made = command("/opt/compute-sanitizer", Tool.RACECHECK)
     assert made[:3] == ["/opt/compute-sanitizer", "--tool", "racecheck"]
     assert "--report-api-errors" not in made
-    watched = command(Path("/x"), Tool.MEMCHECK)
+    watched = command("/x", Tool.MEMCHECK)
     assert "--report-api-errors" in watched and "--padding" in watched
 
 
 def test_a_tool_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(toolkit, "_TOOLKIT", tmp_path)
+    monkeypatch.setattr(toolchain, "TOOLKIT", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CUDA_HOME", raising=False)
     monkeypatch.delenv("CUDA_PATH", raising=False)
@@ -157,7 +157,7 @@ def test_a_tool_that_the_judge_fails_leaves_what_another_found(
     ],
 )
 def test_the_real_tools_on_a_gpu(barrier: str, too_far: str, reason: str) -> None:
-    if toolkit.find_tool("compute-sanitizer") is None:
+    if toolchain.find_tool("compute-sanitizer") is None:
         pytest.fail("compute-sanitizer is not installed: it comes with the CUDA toolkit")
     source = re.sub("TOO_FAR", too_far, KERNEL.replace("BARRIER", barrier))
     with LocalExecutor("cuda:0") as executor:
