@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from evaluator.builder.toolchain import STUBS
@@ -13,8 +12,6 @@ from evaluator.ipc.build_request import BuildRequest
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _FUNCTION = re.compile(r"[A-Za-z_]\w*(?:::\w+)*", re.ASCII)
 _FILE_NAME = re.compile(r"[\w+][\w.+-]*", re.ASCII)
-_WORDS = re.compile(r"[\w.+-]+", re.ASCII)
-"""All names of files in a text: `_FILE_NAME` takes no other characters."""
 _HOST_SUFFIXES = (".cpp", ".cc", ".cxx", ".c++", ".c")
 _DEVICE_SUFFIXES = (".cu",)
 _LONGEST_NAME = 200
@@ -48,19 +45,6 @@ class Sources:
     """Name and content of files that units include."""
     folders: tuple[str, ...]
     """Those that are searched for them."""
-
-    def seen_by(self, unit: Source) -> Sources:
-        """What one unit is compiled with: the other units too where it, or a file that it may
-        include, names one of them. So all that may be in its object is in these texts."""
-        rest = [each for each in self.units if each is not unit]
-        words = self._words_of_others.union(_WORDS.findall(unit.content))
-        seen = rest if any(each.file in words for each in rest) else ()
-        others = ((each.name, each.content) for each in seen)
-        return Sources((unit,), (*self.others, *others), self.folders)
-
-    @cached_property
-    def _words_of_others(self) -> frozenset[str]:
-        return frozenset().union(*(_WORDS.findall(content) for _, content in self.others))
 
     def write(self, folder: Path) -> None:
         every = [(unit.name, unit.content) for unit in self.units]

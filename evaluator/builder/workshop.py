@@ -23,7 +23,7 @@ from evaluator.builder.unneeded_headers import lean_flags, may_lack
 from evaluator.builder.work_folder import work_folder
 from evaluator.hardware.device_lock import host_lock
 
-REVISION = "10"
+REVISION = "11"
 """Changes whenever the command lines do, so that old entries of the cache are not used."""
 _RUNTIME_TIMEOUT_S = 900.0
 _RUNTIME_TURN_S = 60.0
@@ -201,15 +201,14 @@ class Workshop:
         timeout_s: float,
         end: float,
     ) -> Attempt:
-        seen = sources.seen_by(unit)
-        lean = lean_flags(_everything(unit, seen)) if header_folder else ()
+        lean = lean_flags(_everything(unit, sources)) if header_folder else ()
         searched = tuple(f"-I./{folder}" for folder in sources.folders)
         for defines in dict.fromkeys((lean, ())):
             if time.monotonic() > end:
                 said = f"all sources together timed out after {_MOST_TIMES * timeout_s:.3g} s"
                 return Attempt(None, f"{unit.name}: error: {said}\n", timed_out=True)
             given = (*searched, *(flags.device if unit.device else flags.host), *defines)
-            done = self._compile_with(given, unit, seen, name, header_folder, timeout_s)
+            done = self._compile_with(given, unit, sources, name, header_folder, timeout_s)
             if done.content is not None or done.timed_out or not may_lack(done.log):
                 break
         return done
@@ -225,7 +224,8 @@ class Workshop:
     ) -> Attempt:
         make = self.tools.device_command if unit.device else self.tools.host_command
         command = make(name, unit.name, flags, header_folder)
-        key = self.key(*command, unit.content, repr(sources.others))
+        # A unit may include the others.
+        key = self.key(*command, repr(sources))
         known = self.objects.read(key)
         if known is not None:
             return Attempt(known["object.o"], known["log"].decode())

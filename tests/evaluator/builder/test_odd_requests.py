@@ -9,7 +9,6 @@ import pytest
 import torch  # noqa: F401 (its libraries)
 
 from evaluator.builder.builder import Builder
-from evaluator.builder.sources import Source, Sources
 from evaluator.ipc.build_request import BuildRequest
 
 SHOWN = 'extern "C" int '
@@ -52,34 +51,6 @@ def test_an_object_is_of_the_source_that_it_includes_too(builder):
         assert outcome.ok, outcome.log
         made.append(ctypes.CDLL(outcome.library).answer())
     assert made == [1, 2]
-
-
-def test_a_source_that_another_does_not_name_is_out_of_its_reach(builder):
-    main = (
-        "#define TEXT(x) #x\n#define QUOTED(x) TEXT(x)\n#define JOINED(a, b) a##b\n"
-        '#if __has_include(QUOTED(JOINED(par, t).cpp))\n#error "seen"\n#endif\n' + FILE[1]
-    )
-    outcome = builder.build(BuildRequest("odd", files=(("main.cpp", main), ("part.cpp", "//\n"))))
-    assert outcome.ok, outcome.log
-
-
-def test_sources_are_compiled_with_the_others_where_one_is_named():
-    units = tuple(
-        Source(name, text, device=False)
-        for name, text in (
-            ("deep/first.cpp", '#include "second.cpp"'),
-            ("deep/second.cpp", '#include "../third.cpp"'),
-            ("third.cpp", "// first_cpp, first.cppm, third.cpp"),
-        )
-    )
-
-    def seen(header: str) -> list[set[str]]:
-        sources = Sources(units, (("kernels.h", header),), ())
-        return [{name for name, _ in sources.seen_by(each).others} for each in units]
-
-    others = [{"kernels.h"} | {unit.name for unit in units if unit is not each} for each in units]
-    assert seen("") == [others[0], others[1], {"kernels.h"}]
-    assert seen('#include "second.cpp"') == others
 
 
 def test_many_sources_may_not_take_many_times_as_long(cache):
