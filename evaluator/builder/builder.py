@@ -88,7 +88,7 @@ class Builder:
             sources = arrange(request)
             with_cuda = request.with_cuda or any(unit.device for unit in sources.units)
             workshop = self._workshop(with_cuda=with_cuda)
-            flags, notes = _allowed_flags(request, workshop.tools)
+            flags = _allowed_flags(request, workshop.tools)
             if sanitize:
                 flags = flags.sanitized()
         except (BadRequestError, RefusedFlagError) as error:
@@ -99,7 +99,7 @@ class Builder:
         with self._turns[int(key[:4], 16) % len(self._turns)]:
             known = self._known(key)
             if known is None:
-                known = self._make(key, workshop, request.name, sources, flags, notes, timeout_s)
+                known = self._make(key, workshop, request.name, sources, flags, timeout_s)
         return replace(known, seconds=time.monotonic() - start)
 
     def _workshop(self, *, with_cuda: bool) -> Workshop:
@@ -134,7 +134,6 @@ class Builder:
         name: str,
         sources: Sources,
         flags: Flags,
-        notes: str,
         timeout_s: float,
     ) -> BuildOutcome:
         # Only now: what is in the cache needs no walls.
@@ -148,7 +147,7 @@ class Builder:
             library=f"{name}.so" if attempt.content is not None else "",
             module_name=name,
             headers="light" if light else "full",
-            log=cut_short(notes + attempt.log),
+            log=cut_short(attempt.log),
             timed_out=attempt.timed_out,
         )
         if attempt.timed_out:
@@ -160,15 +159,9 @@ class Builder:
         return replace(outcome, library=str(entry / outcome.library) if outcome.ok else "")
 
 
-def _allowed_flags(request: BuildRequest, tools: Toolchain) -> tuple[Flags, str]:
-    device = device_flags(request.cuda_cflags, tools.includable)
-    flags = Flags(
+def _allowed_flags(request: BuildRequest, tools: Toolchain) -> Flags:
+    return Flags(
         host_flags(request.cflags, tools.includable),
-        device.kept,
+        device_flags(request.cuda_cflags, tools.includable),
         link_flags(request.ldflags, (tools.torch.libraries, Path("/usr/local"), Path("/usr/lib"))),
     )
-    notes = "".join(
-        f"note: {flag} is replaced by the present architecture, {tools.architecture}\n"
-        for flag in device.replaced
-    )
-    return flags, notes

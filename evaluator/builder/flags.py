@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 _MATHS = (
@@ -87,12 +86,6 @@ SANITIZED = (
 SANITIZED_LINK = ("-fsanitize=address,undefined",)
 
 
-@dataclass(frozen=True)
-class DeviceFlags:
-    kept: tuple[str, ...]
-    replaced: tuple[str, ...]
-
-
 def _split(flags: Iterable[str]) -> list[str]:
     # Models write '-O3 -Wall' as one string; torch's ninja file splits it as well.
     kept = [word for flag in flags for word in flag.split()]
@@ -120,16 +113,16 @@ def host_flags(flags: Iterable[str], includes: Iterable[Path] = ()) -> tuple[str
     return tuple(kept)
 
 
-def device_flags(flags: Iterable[str], includes: Iterable[Path] = ()) -> DeviceFlags:
-    """Flags for nvcc, architectures taken out. Raises RefusedFlagError."""
+def device_flags(flags: Iterable[str], includes: Iterable[Path] = ()) -> tuple[str, ...]:
+    """Flags for nvcc, without architectures: it compiles for the present one. Raises
+    RefusedFlagError."""
     kept: list[str] = []
-    replaced: list[str] = []
     words = iter(_split(flags))
     for flag in words:
         name, _, value = flag.partition("=")
         if architecture := _ARCHITECTURE.fullmatch(flag):
-            apart = "" if architecture["value"] else f" {next(words, '')}"
-            replaced.append(f"{flag}{apart}".strip())
+            if not architecture["value"]:
+                next(words, "")
         elif name in ("-Xptxas", "--ptxas-options"):
             value = value or next(words, "")
             for option in value.split(","):
@@ -151,7 +144,7 @@ def device_flags(flags: Iterable[str], includes: Iterable[Path] = ()) -> DeviceF
             kept.append(flag)
         else:
             raise RefusedFlagError(flag)
-    return DeviceFlags(tuple(kept), tuple(replaced))
+    return tuple(kept)
 
 
 def link_flags(flags: Iterable[str], folders: Iterable[Path] = ()) -> tuple[str, ...]:
