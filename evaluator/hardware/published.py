@@ -29,7 +29,6 @@ class Published:
 
 
 SHARED_MEMORY: dict[tuple[int, int], tuple[int, int]] = {
-    (7, 0): (96 * KIB, 96 * KIB),
     (7, 5): (64 * KIB, 64 * KIB),
     (8, 0): (164 * KIB, 163 * KIB),
     (8, 6): (100 * KIB, 99 * KIB),
@@ -47,7 +46,7 @@ THREADS_PER_SM: dict[tuple[int, int], int] = {
     (12, 0): 1536,
 }
 """2048 elsewhere."""
-CORES_PER_SM: dict[tuple[int, int], int] = {(7, 0): 64, (7, 5): 64, (8, 0): 64}
+CORES_PER_SM: dict[tuple[int, int], int] = {(7, 5): 64, (8, 0): 64}
 """128 elsewhere."""
 REGISTERS_PER_SM = 65536
 
@@ -116,10 +115,6 @@ TABLE: tuple[Published, ...] = (
     Published(
         "RTX 3090", r"RTX\s?3090", 6 * MIB, 1.008e12,
         {"float32": 40.0, "tfloat32": 40.0, "float16": 160.0, "bfloat16": 80.0},
-    ),
-    Published(
-        "V100", r"\bV100", 6 * MIB, 1.134e12,
-        {"float64": 8.2, "float32": 16.4, "float16": 130.0},
     ),
 )  # fmt: skip
 

@@ -17,17 +17,9 @@ from evaluator.collect.kernel_name import base_name
 from evaluator.collect.nsight.ncu_metrics import QUANTITIES, Kind
 from evaluator.errors import ProfilerError
 
-_TIMES = {
-    "ns": 1e-3, "nsecond": 1e-3, "nanosecond": 1e-3,
-    "us": 1.0, "usecond": 1.0, "microsecond": 1.0,
-    "ms": 1e3, "msecond": 1e3, "millisecond": 1e3,
-    "s": 1e6, "second": 1e6,
-}  # fmt: skip
-"""To microseconds. All other units are base units already (`--print-units base`)."""
-
 
 def parse_raw(text: str) -> KernelTrace:
-    """The kernels of a raw page (`--page raw --csv`, one row a launch, units in the second row).
+    """The kernels of a raw page (`--page raw --csv --print-units base`), one row a launch.
 
     Raises `ProfilerError` when there is no table, or no kernel in it.
     """
@@ -66,16 +58,16 @@ def launch_frame(text: str) -> pd.DataFrame:
         raise ProfilerError(f"ncu's table cannot be read: {str(error).strip()}") from None
     if "Kernel Name" not in frame or len(frame) < 2:
         raise ProfilerError("ncu profiled no kernel")
-    scales = frame.iloc[0].map(lambda unit: _TIMES.get(unit, 1.0))
-    launches = frame.iloc[1:]
+    launches = frame.iloc[1:]  # units come first
     names = [name for _, names in QUANTITIES.values() for name in names]
     metrics = launches.reindex(columns=names).replace(r"[,\s]", "", regex=True)
-    metrics = metrics.apply(pd.to_numeric, errors="coerce").mul(scales.reindex(names), axis=1)
+    metrics = metrics.apply(pd.to_numeric, errors="coerce")
     metrics = metrics.where(metrics.abs() < math.inf)
     found = {
         quantity: metrics[[*alternatives]].bfill(axis=1).iloc[:, 0]
         for quantity, (_, alternatives) in QUANTITIES.items()
     }
+    found["time_us"] = found["time_us"] / 1e3
     return pd.DataFrame(found).set_axis(launches["Kernel Name"].fillna("").map(base_name))
 
 

@@ -87,15 +87,6 @@ def test_shared_memory_of_a_kernels_own() -> None:
     assert parse_raw(page).kernels[0].metrics["shared_bytes"] == 2448
 
 
-@pytest.mark.parametrize(
-    ("unit", "value"),
-    [("nsecond", "1500"), ("us", "1.5"), ("ms", "0.0015"), ("second", "0.0000015")],
-)
-def test_units_of_time(unit: str, value: str) -> None:
-    page = raw_page({TIME: value}, units={TIME: unit})
-    assert parse_raw(page).kernels[0].time_us == pytest.approx(1.5)
-
-
 @pytest.mark.parametrize("value", ["n/a", "", "nan", "inf", "PolicySpread"])
 def test_what_is_no_number_is_missing(value: str) -> None:
     trace = parse_raw(raw_page({TIME: "10", DRAM: value}))
