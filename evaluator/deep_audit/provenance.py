@@ -179,25 +179,19 @@ def uses_reference(candidate: str, reference: str) -> bool:
     own, given = candidate_tree(candidate), candidate_tree(reference)
     if own is None or given is None:
         return False
-    wanted = [_forward(each) for each in _classes(given) if each.name == "Model"]
+    wanted = {_forward(each) for each in _classes(given) if each.name == "Model"} - {None}
     copies = {
-        each.name
-        for each in _classes(own)
-        if each.name != "ModelNew" and _forward(each) is not None and _forward(each) in wanted
+        each.name for each in _classes(own) if each.name != "ModelNew" and _forward(each) in wanted
     }
-    if not copies:
-        return False
     for each in _classes(own):
-        inherits = any(isinstance(base, ast.Name) and base.id in copies for base in each.bases)
+        inherits = any(_named(base) in copies for base in each.bases)
         if each.name == "ModelNew" and inherits and _defers(each):
             return True
     return any(isinstance(node, ast.Call) and _named(node.func) in copies for node in ast.walk(own))
 
 
 def _defers(each: ast.ClassDef) -> bool:
-    if _forward(each) is None:
-        return True
-    return any(
+    return _forward(each) is None or any(
         isinstance(node, ast.Attribute)
         and node.attr == "forward"
         and isinstance(node.value, ast.Call)
@@ -219,11 +213,6 @@ def _classes(tree: ast.Module) -> list[ast.ClassDef]:
 def _forward(each: ast.ClassDef) -> str | None:
     for node in each.body:
         if isinstance(node, ast.FunctionDef) and node.name == "forward":
-            return ast.dump(ast.Module(body=_without_words(node.body), type_ignores=[]))
+            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+            return "\n".join(map(ast.dump, body))
     return None
-
-
-def _without_words(body: list[ast.stmt]) -> list[ast.stmt]:
-    first = body[0] if body else None
-    is_constant = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-    return body[1:] if is_constant and isinstance(first.value.value, str) else body  # type: ignore[union-attr]

@@ -117,21 +117,6 @@ def results(path: Path) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-@pytest.mark.slow
-def test_lines_for_a_person(tmp_path: Path, suite: Path) -> None:
-    latin = RIGHT.encode() + b"# \xe9\n"
-    folder = write(tmp_path / "kernels", {kernel(1, 1, 0): RIGHT, kernel(1, 2, 0): RIGHT})
-    (folder / kernel(1, 1, 1)).write_bytes(latin)
-    done = judged(folder, suite, "--results", tmp_path / "found.json")
-    assert (done.returncode, done.stdout) == (1, "")
-    lines = done.stderr.splitlines()
-    assert f"{kernel(1, 1, 0)} on level1_1_relu: correct" in lines
-    unjudged = lines.index(f"{kernel(1, 2, 0)} on level1_2_bad: cannot be judged")
-    assert lines[unjudged + 1].startswith("  UnusableReferenceError: ")
-    assert set(results(tmp_path / "found.json")) == {"1", "2"}
-    assert not (folder / "eval_results.json").exists()
-
-
 def refused(done: subprocess.CompletedProcess[str], says: str) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert says in done.stderr.splitlines()[-1]

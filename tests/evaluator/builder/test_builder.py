@@ -151,24 +151,17 @@ def test_a_name_that_is_no_identifier_is_refused(builder, name, said):
 
 
 @pytest.mark.parametrize(
-    "file", ["../x.cpp", "/etc/x.cpp", "a/../../x.cpp", "tmp/x.cpp", "x" * 300 + ".cpp"]
-)
-def test_file_names_that_reach_out_are_refused(builder, file):
-    for request in (
-        BuildRequest("candidate", files=((file, "int x;"),)),
-        replace(BARE, included=((file, "int x;"),)),
-        replace(BARE, include_folders=(file,)),
-    ):
-        assert "not allowed" in builder.build(request).log
-
-
-@pytest.mark.parametrize(
     ("request_", "said"),
     [
         *(
             (BuildRequest("candidate", files=((name, "int x;"),)), "not allowed")
-            for name in ("", "x.h", "x", "-x.cpp", "x.cuh")
+            for name in (
+                *("", "x.h", "x", "-x.cpp", "x.cuh", "../x.cpp", "/etc/x.cpp", "a/../../x.cpp"),
+                *("tmp/x.cpp", "x" * 300 + ".cpp"),
+            )
         ),
+        (replace(BARE, included=(("../x.h", ""),)), "not allowed"),
+        (replace(BARE, include_folders=("..",)), "not allowed"),
         (
             BuildRequest("candidate", files=FILE, included=(("a.cpp/b/c.h", ""),)),
             "a.cpp is the name of a file and of a folder",

@@ -166,16 +166,6 @@ def test_what_somebody_left_in_the_folder_of_a_target_is_not_followed(
     assert victim.read_text() == "mine"
 
 
-def test_one_that_takes_too_long_is_ended(watched: list[int], tmp_path: Path) -> None:
-    stand_in_ncu(tmp_path / "bin", tmp_path / "log", "sleep 300")
-    with closing(NcuSession()) as session:
-        ahead = prepared(session)
-        with pytest.raises(ProfilerError, match=r"ncu took longer than 0.5 s"):
-            profiled(session, timeout_s=0.5)
-        assert not still_running([ahead])
-    assert watched == [ahead]
-
-
 @contextmanager
 def owner(place: Path, folder: Path) -> Iterator[int]:
     """Another process that owns the target of this process id, and is killed at the end."""

@@ -108,12 +108,6 @@ def test_the_time_out_counts_from_the_handing_over_and_ends_the_group(
         assert not still_running({target.pid} | below)
 
 
-def test_closing_ends_one_that_waits(folder: Path) -> None:
-    with closing(shell(f"sleep 300 & read since < {GATE}")) as target:
-        assert target.waits
-    assert not still_running([target.pid])
-
-
 def test_our_packages_are_found_behind_the_walls_though_they_are_not_installed(
     folder: Path,
 ) -> None:

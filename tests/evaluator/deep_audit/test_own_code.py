@@ -6,16 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.deep_audit.own_code import own_code, read_defined, read_unseen, triton_kernels
+from evaluator.deep_audit.own_code import own_code, read_unseen, triton_kernels
 
-DEFINED = """\
-0000000000024426 T PyInit_kernels
-0000000000026d3b t scale_kernel(float const*, float*, int)
-0000000000026d40 t void sums::reduce_kernel<float, 4>(float const*, float*)
-0000000000026d50 W __device_stub__Z5otherPf(float*)
-0000000000063b60 d _DYNAMIC
-                 U memcpy@GLIBC_2.14
-"""
 IMPORTED = """\
                  U GOMP_parallel@GOMP_4.0
                  U at::_ops::mm::call(at::Tensor const&, at::Tensor const&)
@@ -26,13 +18,6 @@ IMPORTED = """\
                  U cublasSgemm_v2
                  w __gmon_start__
 """
-
-
-def test_functions_lose_types_templates_and_parameters() -> None:
-    assert {"scale_kernel", "sums::reduce_kernel"} <= read_defined(DEFINED)
-    assert "_DYNAMIC" not in read_defined(DEFINED) and "memcpy@GLIBC_2.14" not in read_defined(
-        DEFINED
-    )
 
 
 def test_imports_that_no_trace_on_a_cpu_sees() -> None:

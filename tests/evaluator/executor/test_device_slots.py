@@ -12,7 +12,6 @@ import pytest
 from evaluator.errors import JudgeDiedError, UnusableReferenceError
 from evaluator.executor.device_slots import DeviceSlot, DeviceSlots, Rank
 from evaluator.ipc.service import Service
-from evaluator.judge.kept_problems import MOST_PROBLEMS
 
 
 @pytest.fixture
@@ -110,17 +109,6 @@ def test_a_problem_goes_where_it_is_set_up_and_a_new_one_elsewhere(judge: Servic
     assert [len(devices) for devices in found] == [1] * 4
     assert len(set.union(*found)) == 4
     assert [{work(slots, reference)} for reference in "abcd"] == found
-
-
-def test_so_many_problems_are_remembered_the_oldest_forgotten(judge: Service) -> None:
-    slots = make(judge, 1)
-    others = [f"other {number}" for number in range(MOST_PROBLEMS - 4)]
-    for reference in ["a", "b", "c", "a", "d", *others]:
-        work(slots, reference)
-    (slot,) = slots
-    assert list(slot.set_up) == ["b", "c", "a", "d", *others]
-    work(slots, "e")
-    assert list(slot.set_up) == ["c", "a", "d", *others, "e"]
 
 
 def test_what_a_judge_had_no_memory_for_is_no_reason_to_go_first(judge: Service) -> None:

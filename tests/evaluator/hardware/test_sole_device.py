@@ -24,28 +24,16 @@ def visible() -> str:
     return os.environ["CUDA_VISIBLE_DEVICES"]
 
 
-@pytest.mark.usefixtures("gpus")
-def test_one_of_several_is_cuda_0() -> None:
-    assert see_only("cuda:2") == "cuda:0"
-    assert visible() == "GPU-2"
-
-
-def test_the_only_one_is_left_as_it_is(gpus: list[DeviceInfo]) -> None:
-    del gpus[1:]
-    assert see_only("cuda:0") == "cuda:0"
-    assert visible() == "0,1,2,3"
-
-
-@pytest.mark.usefixtures("gpus")
-def test_a_cpu_needs_nothing() -> None:
+def test_the_one_that_is_seen_is_cuda_0(gpus: list[DeviceInfo]) -> None:
     assert see_only("cpu") == "cpu"
     assert visible() == "0,1,2,3"
-
-
-@pytest.mark.usefixtures("gpus")
-def test_none() -> None:
+    assert see_only("cuda:2") == "cuda:0"
+    assert visible() == "GPU-2"
     see_none()
     assert visible() == ""
+    del gpus[1:]
+    assert see_only("cuda:0") == "cuda:0"
+    assert visible() == "", "the only one is left as it is"
 
 
 class Driver:
