@@ -50,7 +50,8 @@ def load_runs(path: Path | str | Sequence[Path | str]) -> pd.DataFrame:
       `bottleneck`, `rung`,
       `confirmed_speedup`, `confirmed_low`, `confirmed_high`, `confirmed_verdict`,
       `confirmed_compile_speedup`, `confirmed_compile_low`, `confirmed_sol_fraction` (of the second
-      verdict on a best kernel that held; absent: there is none), `struck` (it did not hold),
+      verdict on a best kernel that held; absent: there is none), `chosen_by` (its speedup in the
+      workers that chose among several), `struck` (it did not hold),
       `best_so_far` (speedup of the problem's best correct kernel up to this call; NaN: none yet)
     - what it took: `prompt_tokens`, `completion_tokens`, `reasoning_tokens`, `cached_tokens`,
       `tokens` (prompt and completion), `cost_usd` (NaN: unknown), `seconds_model`,
@@ -165,6 +166,7 @@ def _confirmed(loaded: Mapping[str, Any] | None) -> dict[str, Any]:
         "confirmed_compile_speedup": _number(_compiled(timing).get("speedup")),
         "confirmed_compile_low": _sure_low(_compiled(timing)),
         "confirmed_sol_fraction": _number(timing.get("sol_fraction")),
+        "chosen_by": _number(timing.get("chosen_by")),
         "struck": bool(evaluation) and not holds,
     }
 

@@ -118,18 +118,21 @@ class ProblemRun:
 
 
 def confirm(deps: Deps) -> None:
-    """Judge the best kernel from nothing, and where it fails the next best, as often as allowed.
+    """Judge the best kernel from nothing, and those that may be as fast; where one fails the next
+    best, as often as allowed.
 
     Each verdict is kept at once, so a command that goes on repeats none. Raises
     `InfrastructureError` where this system keeps failing.
     """
     store, problem = deps.store, deps.problem.id
-    settings, backend = confirming(deps.settings), deps.config.backend
+    backend = deps.config.backend
     holds = {each.candidate: each.holds for each in store.confirmations(problem)}
     while list(holds.values()).count(False) < deps.config.confirm:
-        best = store.best(problem)
-        if best is None or best.candidate is None or best.candidate in holds:
+        contenders = store.contenders(problem)
+        best = next((turn for turn in contenders if turn.candidate not in holds), None)
+        if best is None or best.candidate is None:
             return
+        settings = confirming(deps.settings, contends=len(contenders) > 1)
         candidate = Candidate(source=store.kernel(best.candidate), backend=backend)
         request = EvaluationRequest.of(deps.problem, settings, candidate=candidate, is_second=True)
         deps.watch.notice(JudgingAgain(problem))

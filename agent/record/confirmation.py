@@ -6,6 +6,9 @@ best. The second measurement has no part in the choice.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from pydantic import ConfigDict, Field
 
 from agent.record.turn import TurnRecord
@@ -40,6 +43,17 @@ class Confirmation(Record):
         return self.evaluation.status is Status.CORRECT and not self.evaluation.findings
 
 
+def chosen(judged: Sequence[Confirmation]) -> Confirmation | None:
+    """Of those that held, the one that is handed over: the fastest in workers whose times its
+    figure leaves out. One that was judged alone comes first, and a later one where they tie."""
+
+    def choice(each: Confirmation) -> float:
+        timing = each.evaluation.timing
+        return math.inf if timing is None or timing.chosen_by is None else timing.chosen_by
+
+    return max((each for each in reversed(judged) if each.holds), key=choice, default=None)
+
+
 def confirmation_of(record: TurnRecord, evaluation: Evaluation) -> Confirmation:
     assert record.candidate is not None
     timing = record.evaluation.timing
@@ -53,9 +67,9 @@ def confirmation_of(record: TurnRecord, evaluation: Evaluation) -> Confirmation:
     )
 
 
-def confirming(settings: Settings) -> Settings:
+def confirming(settings: Settings, *, contends: bool = False) -> Settings:
     """How a best kernel is judged again: longer, however clear it is, at all cases, with fresh
-    workers on both sides, and audited unless audits are off."""
+    workers on both sides, and audited unless audits are off. `contends`: it is one of several."""
     audit = settings.audit if settings.audit == "never" else "always"
     longer = min(_LONGER * settings.timing_seconds, max(_USUAL_S, 2 * settings.timing_seconds))
     return settings.model_copy(
@@ -63,6 +77,7 @@ def confirming(settings: Settings) -> Settings:
             "timing_seconds": longer,
             "clear_width": settings.relative_width,
             "audit": audit,
+            "contends": contends,
             "fresh_workers": True,
             "timed_cases": None,
         }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Self
 
 from agent.record.result import Spent, charge_for
@@ -14,6 +16,9 @@ _REACHED = list(Status)
 """From the furthest from a kernel to a correct one."""
 
 
+_MOST_CONTENDERS = 3
+
+
 def best_of(turns: Iterable[TurnRecord]) -> TurnRecord | None:
     """The correct kernel whose speedup over eager is highest at the lower end of its interval.
 
@@ -22,6 +27,18 @@ def best_of(turns: Iterable[TurnRecord]) -> TurnRecord | None:
     the best.
     """
     return min(filter(_may_be_best, turns), key=rank, default=None)
+
+
+def contenders_of(turns: Iterable[TurnRecord]) -> list[TurnRecord]:
+    """The best kernel and others that may be as fast, whose intervals reach its lower end: three at
+    most, as `best_of` sorts them."""
+    kernels: dict[str | None, TurnRecord] = {}
+    for turn in sorted(filter(_may_be_best, turns), key=rank):
+        kernels.setdefault(turn.candidate, turn)
+    found = list(kernels.values())
+    low = next((t.speedup_low for each in found[:1] if (t := each.evaluation.timing)), math.inf)
+    rest = (each for each in found[1:] if (t := each.evaluation.timing) and t.speedup_high >= low)
+    return [*found[:1], *islice(rest, _MOST_CONTENDERS - 1)]
 
 
 def rank(turn: TurnRecord) -> tuple[bool, int, float, int]:

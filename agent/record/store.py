@@ -13,7 +13,7 @@ from typing import TextIO
 from agent.config.run_config import RunConfig
 from agent.record.claim import claim
 from agent.record.completion import Completion, CompletionRequest
-from agent.record.confirmation import Confirmation
+from agent.record.confirmation import Confirmation, chosen
 from agent.record.durable import (
     append_durably,
     append_whole,
@@ -23,7 +23,7 @@ from agent.record.durable import (
     write_once,
     write_whole,
 )
-from agent.record.progress import best_of
+from agent.record.progress import contenders_of
 from agent.record.proof import Proof
 from agent.record.result import RunResult
 from agent.record.rival import Rival
@@ -210,12 +210,21 @@ class RunStore(RunFiles, AbstractContextManager["RunStore"]):
         known.append(confirmation)
 
     def best(self, problem: str) -> TurnRecord | None:
-        """The turn with the best kernel that has not failed a second verdict."""
-        best = self.log.progress(problem).best
+        """The turn with the best kernel: the one chosen of those that were judged again; before,
+        that of the search which has not failed a second verdict."""
+        judged = {each.candidate: each for each in self.confirmations(problem)}
+        if not judged:
+            return self.log.progress(problem).best
+        found = self.contenders(problem)
+        if not all(turn.candidate in judged for turn in found):
+            return found[0]
+        best = chosen([judged[turn.candidate] for turn in reversed(found) if turn.candidate])
+        return next((turn for turn in found if best and turn.candidate == best.candidate), None)
+
+    def contenders(self, problem: str) -> list[TurnRecord]:
+        """Those that are to be judged again, or were, and have not failed."""
         struck = {each.candidate for each in self.confirmations(problem) if not each.holds}
-        if best is None or best.candidate not in struck:
-            return best
-        return best_of([turn for turn in self.log.of(problem) if turn.candidate not in struck])
+        return contenders_of(t for t in self.log.of(problem) if t.candidate not in struck)
 
     def keep_best(self, problem: str) -> TurnRecord | None:
         """Write a problem's best kernel to `best/`; returns its turn."""

@@ -18,6 +18,9 @@ from agent.record.store import open_store
 from agent.view.summary import summary_lines
 from evaluator.errors import DeviceError, UnusableReferenceError
 from evaluator.evaluation import Evaluation, EvaluationRequest, Status
+from experiments.analysis.outcomes import outcomes
+from experiments.export.recorded_run import outcome_of, recorded_runs
+from experiments.runs import load_runs
 from tests.agent.stand_in import Diary, StandInExecutor, verdict_on
 from tests.agent.world import World
 
@@ -96,6 +99,35 @@ def test_one_that_fails_is_struck_and_the_next_best_takes_its_place(made) -> Non
     assert found.confirmation.candidate == second.candidate
     assert world.files.best_path("first").read_text() == world.files.kernel(second.candidate)
     assert world.files.result().problems == (found,)
+
+
+def test_of_several_that_may_be_the_fastest_one_is_chosen(made, monkeypatch) -> None:
+    """Its figure is of workers that had no part in that."""
+    world = made(0)
+    chosen_by = iter((1.5, 1.9, 1.7))
+
+    def wide(request: EvaluationRequest) -> Evaluation:
+        found = verdict_on(request.candidate.source)
+        if found.timing is None:
+            return found
+        if not request.is_second:
+            update = {"speedup_low": found.timing.speedup - 1, "speedup_high": 9.0}
+        else:
+            world.executor.again.append(request)
+            update = {"speedup": 1.6, "chosen_by": next(chosen_by)}
+        return found.model_copy(update={"timing": found.timing.model_copy(update=update)})
+
+    monkeypatch.setattr(world.executor, "evaluate", wide)
+    found = only(world, confirm=3)
+    assert [each.settings.contends for each in world.executor.again] == [True] * 3
+    first, chosen, _ = world.files.confirmations("first")
+    assert found.confirmation == chosen and found.best.candidate == chosen.candidate
+    assert found.verdict.timing.speedup == 1.6 and found.struck == ()
+    assert found.best.evaluation.timing.speedup < first.found
+    assert world.files.best_path("first").read_text() == world.files.kernel(chosen.candidate)
+    assert only(world, confirm=3) == found and len(world.executor.again) == 3
+    assert outcome_of(recorded_runs([world.files.path])[0].turns).second == chosen
+    assert outcomes(load_runs(world.files.path)).confirmed == [1.6]
 
 
 def test_the_summary_tells_of_both_verdicts(made) -> None:
