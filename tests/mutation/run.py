@@ -1,4 +1,4 @@
-"""Judges wrong versions of right kernels: `python -m tests.mutation.run --limit 1050 --out F`.
+"""Judges wrong versions of right kernels: `python -m tests.mutation.run --out F`.
 
 The real judge in its own process, one mutant after the other. Repeat the command to continue a run:
 what `F` holds is not judged again.
@@ -18,9 +18,7 @@ from evaluator.evaluation import Backend, Candidate, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.settings import Settings
 from experiments.analysis.statistics import wilson
-from tests.mutation.edit import Kind
-from tests.mutation.mutant import Mutant, draw
-from tests.mutation.subject import Origin, Subject, subjects
+from tests.mutation.corpus import Kind, Mutant, Origin, Subject, mutants, subjects
 
 ARGUMENTS: dict[str, dict[str, str]] = json.loads(
     Path(__file__).with_name("arguments.json").read_text()
@@ -69,16 +67,15 @@ class Judged(BaseModel):
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--limit", type=int, default=1050)
+    options.add_argument("--limit", type=int, help="how many mutants; left out: all")
     options.add_argument("--out", type=Path, default=Path("mutation.jsonl"))
     chosen = options.parse_args()
-    run(subjects(), chosen.seed, chosen.limit, chosen.out)
+    run(list(subjects().values()), mutants()[: chosen.limit], chosen.out)
     print(summary(read(chosen.out)))
 
 
-def run(kernels: Sequence[Subject], seed: int, limit: int, out: Path) -> None:
-    """Judge all kernels, then `limit` mutants of those that are right; append to `out`."""
+def run(kernels: Sequence[Subject], wrong: Sequence[Mutant], out: Path) -> None:
+    """Judge all kernels, then the mutants of those that are right; append to `out`."""
     done = {record.id: record for record in read(out)}
 
     def judge(executor: LocalExecutor, subject: Subject, mutant: Mutant | None = None) -> Judged:
@@ -88,22 +85,22 @@ def run(kernels: Sequence[Subject], seed: int, limit: int, out: Path) -> None:
             with out.open("a") as file:
                 file.write(done[id].model_dump_json() + "\n")
             if mutant and done[id].status is Status.CORRECT:
-                print(f"survived: {id} {subject.name}: {mutant.rule.name}: {mutant.shown}")
+                print(f"survived: {id} {subject.name}: {mutant.rule}: {mutant.shown}")
         return done[id]
 
     with LocalExecutor("cpu") as executor:
-        right = []
+        right = {}
         for subject in kernels:
             record = judge(executor, subject)
             if record.status is Status.CORRECT:
-                right.append(subject)
+                right[subject.name] = subject
             else:
                 print(f"not right itself: {subject.name}: {record.reason} {record.message}")
-        mutants = draw(right, seed, limit)
-        for start in range(0, len(mutants), _BATCH):
-            batch = mutants[start : start + _BATCH]
-            for mutant in sorted(batch, key=lambda mutant: mutant.subject.reference):
-                judge(executor, mutant.subject, mutant)
+        of_right = [mutant for mutant in wrong if mutant.subject in right]
+        for start in range(0, len(of_right), _BATCH):
+            batch = of_right[start : start + _BATCH]
+            for mutant in sorted(batch, key=lambda mutant: right[mutant.subject].reference):
+                judge(executor, right[mutant.subject], mutant)
 
 
 def read(path: Path) -> list[Judged]:
@@ -118,14 +115,14 @@ def summary(records: Sequence[Judged]) -> str:
     Mutants that were shown to be no wrong programs count apart.
     """
     kernels = [r for r in records if r.kind is None]
-    mutants = [r for r in records if r.kind is not None]
-    judged = [r for r in mutants if r.built and r.id not in EQUIVALENT]
+    made_wrong = [r for r in records if r.kind is not None]
+    judged = [r for r in made_wrong if r.built and r.id not in EQUIVALENT]
     killed = sum(r.killed for r in judged)
     right = sum(r.status is Status.CORRECT for r in kernels)
     lines = [
         f"{len(kernels)} kernels, {right} of them found right",
-        f"{len(mutants)} mutants, of which {sum(not r.built for r in mutants)} did not build and "
-        f"{sum(r.id in EQUIVALENT for r in mutants)} were shown to be equivalent",
+        f"{len(made_wrong)} mutants, of which {sum(not r.built for r in made_wrong)} did not build "
+        f"and {sum(r.id in EQUIVALENT for r in made_wrong)} were shown to be equivalent",
     ]
     if judged:
         share = wilson(killed, len(judged))
@@ -156,8 +153,8 @@ def _judge(executor: LocalExecutor, id: str, subject: Subject, mutant: Mutant | 
         subject=subject.name,
         family=subject.family,
         origin=subject.origin,
-        kind=mutant.rule.kind if mutant else None,
-        rule=mutant.rule.name if mutant else "",
+        kind=mutant.kind if mutant else None,
+        rule=mutant.rule if mutant else "",
         shown=mutant.shown if mutant else "",
         status=evaluation.status,
         reason=evaluation.reason,

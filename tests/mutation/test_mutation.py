@@ -1,4 +1,4 @@
-"""The frozen mutants stay the same, and the judge refuses wrong kernels."""
+"""The frozen mutants are whole, and the judge refuses wrong kernels."""
 
 from __future__ import annotations
 
@@ -7,21 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutation.mutant import RULES, draw, of
+from tests.mutation.corpus import mutants, subjects
 from tests.mutation.run import ARGUMENTS, Judged, read, run, summary
-from tests.mutation.subject import subjects
 
 
-def test_frozen_kernels_give_the_same_mutants() -> None:
-    drawn = "".join(mutant.id for mutant in draw(subjects(), 1, 1050))
-    assert hashlib.sha256(drawn.encode()).hexdigest()[:12] == "0e9349ddbcac"
-
-
-def test_a_draw_ends_when_there_are_no_more() -> None:
-    few = [s for s in subjects() if s.name == "operators scalar"]
-    every = draw(few, 1, 10_000)
-    assert len({m.id for m in every}) == len(every) < 10_000
-    assert {m.id for m in every} == {m.id for r in RULES for m in of(few[0], r)}
+def test_each_frozen_mutant_is_what_its_name_says() -> None:
+    for mutant in mutants():
+        text = f"{subjects()[mutant.subject].reference}\0{mutant.source}"
+        assert hashlib.sha256(text.encode()).hexdigest()[:12] == mutant.id
 
 
 def test_the_score_counts_programs_that_are_wrong() -> None:
@@ -64,7 +57,6 @@ CHANCE = {
     "scratch shared by threads",
 }
 """What such a program returns depends on what lay in memory, or on the other thread."""
-SEED, MUTANTS = 3, 6
 KERNELS = (
     "hand level1_4_softmax", "hand totals", "hand level1_6_layer_norm", "operators mask",
 )  # fmt: skip
@@ -73,17 +65,21 @@ KERNELS = (
 
 @pytest.mark.slow
 def test_wrong_kernels_are_refused(tmp_path: Path) -> None:
-    kernels = [s for s in subjects() if s.name in KERNELS]
-    assert len(kernels) == len(KERNELS)
+    argued = {id for those in ARGUMENTS.values() for id in those}
+    wrong = [
+        mutant
+        for mutant in mutants()
+        if mutant.subject in KERNELS and mutant.rule not in CHANCE and mutant.id not in argued
+    ][:6]
+    kernels = [subjects()[name] for name in KERNELS]
     out = tmp_path / "mutation.jsonl"
-    run(kernels, SEED, MUTANTS, out)
+    run(kernels, wrong, out)
     records = read(out)
     assert all(r.status == "correct" for r in records if r.kind is None)
-    judged = [r for r in records if r.kind and r.built and r.rule not in CHANCE]
-    assert len(judged) >= MUTANTS - 3
-    argued = {id for those in ARGUMENTS.values() for id in those}
-    passed = [r for r in judged if not r.killed and r.id not in argued]
+    judged = [r for r in records if r.kind and r.built]
+    assert len(judged) >= 4
+    passed = [r for r in judged if not r.killed]
     assert [f"{r.id} {r.subject}: {r.rule}: {r.shown}" for r in passed] == []
     # What was judged is not judged again.
-    run(kernels, SEED, MUTANTS, out)
+    run(kernels, wrong, out)
     assert read(out) == records
