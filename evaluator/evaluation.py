@@ -331,7 +331,7 @@ class Evaluation(Record):
 
 
 class ProblemRequest(Record):
-    """A problem and how it is to be judged. Alone, it asks the judge whether that is possible."""
+    """A problem and how it is to be judged."""
 
     problem_id: str
     reference: str

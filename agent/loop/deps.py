@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from agent.config.run_config import RunConfig
 from agent.loop.deduplication import Deduplication
 from agent.loop.judging import Profiler
-from agent.loop.problem_setup import ProblemCheck, RivalMeasurement
+from agent.loop.problem_check import ProblemCheck
 from agent.loop.problem_turns import Ledger, ProblemTurns
 from agent.prompt.prompt import Hardware
 from agent.record.completion import ModelClient
@@ -35,8 +35,6 @@ class Deps:
     executor: Executor
     check: ProblemCheck
     """Runs before the first model call of this command."""
-    rival: RivalMeasurement
-    """Runs before the first prompt."""
     profiler: Profiler
     store: RunStore
     deduplication: Deduplication

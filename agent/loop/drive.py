@@ -15,8 +15,8 @@ from agent.loop.environment import record_environment, record_isolation, refuse_
 from agent.loop.graph import Machine
 from agent.loop.judging import Profiler
 from agent.loop.nodes import seconds_of
+from agent.loop.problem_check import ProblemCheck
 from agent.loop.problem_run import ProblemRun
-from agent.loop.problem_setup import ProblemCheck, RivalMeasurement
 from agent.loop.problem_turns import Ledger, ProblemTurns
 from agent.prompt.prompt import Hardware
 from agent.record.completion import ModelClient
@@ -24,7 +24,6 @@ from agent.record.events import Display, Event, Watch
 from agent.record.result import RunResult, Stop, charge_for, charge_for_wasted
 from agent.record.store import RunStore
 from agent.record.turn_log import TurnKey
-from evaluator.evaluation import ProblemRequest
 from evaluator.executor.executor import Executor
 from evaluator.hardware.devices import describe, hardware_lines
 from problems.errors import UsageError
@@ -80,15 +79,7 @@ def drive(
                 client=client,
                 executor=executor,
                 check=(checks or {}).get(problem.id)
-                or ProblemCheck(executor, problem, settings_of(config)),
-                rival=RivalMeasurement(
-                    config.rival,
-                    ProblemRequest.of(problem, settings_of(config)),
-                    config.backend,
-                    executor,
-                    profiler,
-                    store,
-                ),
+                or ProblemCheck(executor, problem, settings_of(config), config.rival),
                 profiler=profiler,
                 store=store,
                 deduplication=deduplication,

@@ -38,6 +38,7 @@ from agent.record.turn_log import TurnKey, key_of
 from evaluator.errors import InfrastructureError, IsolationError, UnusableReferenceError
 from evaluator.evaluation import Candidate, Evaluation, EvaluationRequest, Seconds, Status
 from evaluator.reason import Reason
+from evaluator.rival import Rival
 from problems.sizes import SizeClass
 from tools.advice.score import score
 from tools.execute import execute as judge
@@ -74,15 +75,16 @@ def propose(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
     """Render the prompt and get its answer; both are stored before anything is done with them.
 
     A turn that an earlier command began goes on where that one ended. Before the first call for a
-    problem the judge sets it up: a problem that cannot be judged costs nothing.
+    problem the judge has checked it: a problem that cannot be judged costs nothing.
     """
     deps, key = runtime.context, state["key"]
     store = deps.store
     turn = store.pending_turn(key)
     if turn is None or not store.has_completion(turn.completion):
         with _announcing_retries(runtime, key):
-            deps.check.run()
-            deps.rival.get()
+            found = deps.check.run()
+        if _rival(deps) is None and deps.config.rival != "none":
+            store.save_rival(key.problem, found)
     deps.watch.notice(TurnStarted(*key, deps.turns.call_of(key)))
     turn = turn or store.journal(key, _new_turn(deps, key))
     if not store.has_completion(turn.completion):
@@ -96,13 +98,13 @@ def _new_turn(deps: Deps, key: TurnKey) -> PendingTurn:
     memory, shown = _memory_before(deps, key), config.shown_feedback
     shuffled = choose(config, store.log, key, memory.base) if memory.base else None
     other = shuffled[1] if shuffled else None
-    feedback = tuple(sections(shown, memory, store.kernel, other, deps.rival.get()))
+    feedback = tuple(sections(shown, memory, store.kernel, other, _rival(deps)))
     frame = Frame(
         reference=deps.reference,
         hardware=deps.hardware,
         hidden_sizes=deps.problem.has_hidden_sizes,
         cases=deps.problem.cases(SizeClass.of(deps.config.first_device)),
-        rival=deps.rival.get(),
+        rival=_rival(deps),
     )
     spent = store.log.progress(key.problem).spent
     refined = memory.base if Component.KERNEL in shown else None
@@ -115,6 +117,11 @@ def _new_turn(deps: Deps, key: TurnKey) -> PendingTurn:
         prompt_ledger=prompt.ledger,
         shuffled_with=shuffled[0] if shuffled else None,
     )
+
+
+def _rival(deps: Deps) -> Rival | None:
+    """What every prompt of the run shows, as it was first measured."""
+    return deps.store.rival(deps.problem.id) if deps.config.rival != "none" else None
 
 
 def _memory_before(deps: Deps, key: TurnKey) -> Memory:

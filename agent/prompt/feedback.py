@@ -16,10 +16,10 @@ from agent.prompt.measured import Subject, measured_sections
 from agent.prompt.section import LIMITS, Section, cut, excess
 from agent.record import figures
 from agent.record.progress import best_of
-from agent.record.rival import Rival
 from agent.record.turn import TurnRecord
 from evaluator.baseline import BASELINES
 from evaluator.evaluation import BaselineTiming, Evaluation, Status, Timing
+from evaluator.rival import Rival
 from evaluator.settings import BaselineName
 from tools.advice.words import in_vain, moved_words
 from tools.diagnosis.diagnose import explain

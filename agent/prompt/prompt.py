@@ -14,9 +14,9 @@ from agent.config.schedule import schedule_of
 from agent.prompt.section import Section
 from agent.record import figures
 from agent.record.result import Spent
-from agent.record.rival import Rival
 from agent.record.turn import PromptLedger
 from evaluator.evaluation import Backend
+from evaluator.rival import Rival
 from evaluator.settings import Precision
 from problems.case import Case
 from tools.profiling.profile_facts import shortened

@@ -13,10 +13,10 @@ from agent.config.run_config import RunConfig
 from agent.record.completion import Completion
 from agent.record.confirmation import Confirmation
 from agent.record.result import RunResult
-from agent.record.rival import Rival
 from agent.record.turn import TurnRecord
 from agent.record.turn_log import read_turns
 from evaluator.record import Record
+from evaluator.rival import Rival
 from problems.errors import UsageError
 
 READ = (

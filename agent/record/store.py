@@ -26,11 +26,11 @@ from agent.record.durable import (
 from agent.record.progress import contenders_of
 from agent.record.proof import Proof
 from agent.record.result import RunResult
-from agent.record.rival import Rival
 from agent.record.run_files import RunFiles, StoredCompletion
 from agent.record.turn import PendingTurn, TurnRecord, Work, read_pending_turn
 from agent.record.turn_log import TurnKey, TurnLog, key_of
 from evaluator.evaluation import Candidate
+from evaluator.rival import Rival
 from tools.profiling.profile_report import Profile
 
 

@@ -13,11 +13,11 @@ from agent.prompt.prompt import limits_left, rival_words
 from agent.record import figures
 from agent.record.progress import best_of
 from agent.record.result import ProblemResult, Spent, Stop, spent_on
-from agent.record.rival import Rival
 from agent.record.run_files import RunFiles
 from agent.record.turn import TurnRecord
 from evaluator.command.command_line import Line
 from evaluator.evaluation import Status
+from evaluator.rival import Rival
 from tools.advice.words import in_vain
 from tools.profiling.profile_facts import count_words
 

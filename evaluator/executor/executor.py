@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from evaluator.evaluation import Backend, Evaluation, EvaluationRequest, ProblemRequest
+from evaluator.evaluation import Backend, Evaluation, EvaluationRequest
+from evaluator.rival import CheckRequest, Rival
 
 
 class Executor(AbstractContextManager["Executor"], Protocol):
@@ -15,11 +16,11 @@ class Executor(AbstractContextManager["Executor"], Protocol):
         """Begin to start what the first evaluations of that many at a time need; does not wait."""
         ...
 
-    def check(self, request: ProblemRequest) -> None:
-        """Set the problem up and call its reference, so that its candidates can be judged.
+    def check(self, request: CheckRequest) -> Rival:
+        """See that the problem's candidates can be judged here, and what PyTorch reaches.
 
-        Raises the `InfrastructureError` that an evaluation would meet: `UnusableReferenceError`
-        where the reference cannot run here.
+        That may be known from earlier. Raises the `InfrastructureError` that an evaluation would
+        meet: `UnusableReferenceError` where the reference cannot run here.
         """
         ...
 

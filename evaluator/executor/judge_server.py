@@ -13,11 +13,12 @@ from pydantic import TypeAdapter
 
 from evaluator.builder.builder import Builder
 from evaluator.errors import InfrastructureError, UnknownFailureError
-from evaluator.evaluation import EvaluationRequest, ProblemRequest
+from evaluator.evaluation import EvaluationRequest
 from evaluator.hardware.devices import describe, see_only
 from evaluator.ipc.service import leave_with, place_of, serve
 from evaluator.ipc.wire import Channel, Kind
 from evaluator.judge.workers.zygote import Zygote
+from evaluator.rival import CheckRequest
 
 
 def main(fd: int, device: str, cache: Path) -> None:
@@ -29,8 +30,9 @@ def main(fd: int, device: str, cache: Path) -> None:
     os.environ["OMP_WAIT_POLICY"] = "passive"
     import torch
 
+    from evaluator.collect.rival_figures import rival_figures
     from evaluator.deep_audit.deep_audit import DeepAuditor
-    from evaluator.judge.cases import judged_at_each
+    from evaluator.judge.cases import checked_at_each, judged_at_each
     from evaluator.judge.judge import Judge
 
     where = torch.device(device)
@@ -45,8 +47,8 @@ def main(fd: int, device: str, cache: Path) -> None:
     line = Channel(socket.socket(fileno=os.dup(fd)))
     judge = Judge(where, builder, zygote, lambda who: line.send(Kind.WAITS, who.encode()))
     auditor = DeepAuditor(judge, builder)
-    requests: TypeAdapter[EvaluationRequest | ProblemRequest] = TypeAdapter(
-        EvaluationRequest | ProblemRequest
+    requests: TypeAdapter[EvaluationRequest | CheckRequest] = TypeAdapter(
+        EvaluationRequest | CheckRequest
     )
 
     def answer(question: bytes) -> bytes:
@@ -55,10 +57,9 @@ def main(fd: int, device: str, cache: Path) -> None:
             # A compiler beside it would disturb the timing.
             warm_up.join()
         try:
-            if not isinstance(request, EvaluationRequest):
-                for each in request.at_each_case():
-                    judge.check(each)
-                return b""
+            if isinstance(request, CheckRequest):
+                found = checked_at_each(request, lambda each: judge.check(each, rival_figures))
+                return found.model_dump_json().encode()
             evaluation = judged_at_each(
                 request, lambda each: auditor.audited(each, judge.evaluate(each))
             )

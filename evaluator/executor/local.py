@@ -7,10 +7,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from evaluator.evaluation import Backend, Evaluation, EvaluationRequest, ProblemRequest
+from evaluator.evaluation import Backend, Evaluation, EvaluationRequest
 from evaluator.executor.builders import Builders, builders_for
 from evaluator.executor.device_slots import DeviceSlot, DeviceSlots, Rank
+from evaluator.executor.kept_checks import KeptChecks
 from evaluator.ipc.service import Service
+from evaluator.rival import CheckRequest, Rival
 from problems.cache_folder import cache_folder
 
 
@@ -51,6 +53,7 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
             return DeviceSlot(name, Service(judge, name, str(folder), waits=waits))
 
         self._slots = DeviceSlots([slot(name) for name in devices])
+        self._kept = KeptChecks(folder)
         self._on_cpu = devices[0] == "cpu"
         ahead = 1 if self._on_cpu else builders_for(len(devices), executors)
         self._builders = Builders(builder, devices[0], folder, ahead)
@@ -65,9 +68,15 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
         for service in judges + self._builders.services[: candidates if ahead else 0]:
             service.start()
 
-    def check(self, request: ProblemRequest) -> None:
+    def check(self, request: CheckRequest) -> Rival:
+        for slot in self._slots:
+            if (known := self._kept.found(request, slot.device)) is not None:
+                return known
         with self._slots.taken(request.reference) as slot:
-            slot.judge.ask(request.on(slot.device).model_dump_json().encode())
+            answer = slot.judge.ask(request.on(slot.device).model_dump_json().encode())
+        found = Rival.model_validate_json(answer)
+        self._kept.keep(request, slot.device, found)
+        return found
 
     def build_ahead(self, request: EvaluationRequest) -> None:
         if request.candidate.backend is not Backend.TRITON:

@@ -8,9 +8,10 @@ import tempfile
 from contextlib import AbstractContextManager
 
 from evaluator.errors import ClusterError, JudgeDiedError
-from evaluator.evaluation import Backend, Evaluation, EvaluationRequest, ProblemRequest
+from evaluator.evaluation import Backend, Evaluation, EvaluationRequest
 from evaluator.executor.ray_judge import Place
 from evaluator.ipc.switchboard import Switchboard
+from evaluator.rival import CheckRequest, Rival
 from problems.errors import UsageError
 
 CONNECT_S = 120.0
@@ -65,8 +66,9 @@ class RayExecutor(AbstractContextManager["RayExecutor"]):
     def build_ahead(self, request: EvaluationRequest) -> None:
         """Nothing: it is not known yet which machine will judge the candidate."""
 
-    def check(self, request: ProblemRequest) -> None:
-        self.ask("check", request.on(self.device).model_dump_json().encode())
+    def check(self, request: CheckRequest) -> Rival:
+        asked = request.on(self.device).model_dump_json()
+        return Rival.model_validate_json(self.ask("check", asked.encode()))
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         asked = request.on(self.device).model_dump_json()

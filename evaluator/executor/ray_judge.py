@@ -13,11 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from evaluator.errors import DeviceError, InfrastructureError, named
-from evaluator.evaluation import EvaluationRequest, ProblemRequest
+from evaluator.evaluation import EvaluationRequest
 from evaluator.executor.local import LocalExecutor
 from evaluator.hardware.devices import describe, hardware_lines
 from evaluator.ipc.service import Service
 from evaluator.record import Record
+from evaluator.rival import CheckRequest
 from problems.errors import UsageError
 
 _PACKAGES = ("kernel-refinery", "torch")
@@ -90,8 +91,8 @@ class RayJudge:
 
     def _asked(self, task: str, question: bytes) -> str:
         if task == "check":
-            self._executor.check(ProblemRequest.model_validate_json(question))
-            return ""
+            checked = self._executor.check(CheckRequest.model_validate_json(question))
+            return checked.model_dump_json()
         if task == "judge":
             request = EvaluationRequest.model_validate_json(question)
             return self._executor.evaluate(request).model_dump_json(by_alias=True)

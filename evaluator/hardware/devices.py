@@ -37,10 +37,14 @@ class DeviceInfo:
     compute_capability: tuple[int, int] = (0, 0)
     sms: int = 0
     memory_bytes: int = 0
+    free_bytes: int = 0
+    """Of the memory, just now."""
     l2_bytes: int = 0
     """On a CPU: of one core."""
     uuid: str = ""
     """Of a GPU: the same whatever CUDA_VISIBLE_DEVICES makes of its index."""
+    driver: str = ""
+    """Its version."""
     cores: int = 0
     """Logical cores that this process may run on."""
     flags: tuple[str, ...] = ()
@@ -71,11 +75,12 @@ def describe_cpu() -> DeviceInfo:
     text = read_text(Path("/proc/cpuinfo"))
     found = re.search(r"^(?:flags|Features)\s*:\s*(.+)$", text, re.MULTILINE)
     present = set(found[1].split()) if found else set()
-    caches = _cpu_caches()
+    caches, memory = _cpu_caches(), kilobyte_fields(Path("/proc/meminfo"))
     return DeviceInfo(
         name=_cpu_name(text),
         kind="cpu",
-        memory_bytes=kilobyte_fields(Path("/proc/meminfo")).get("MemTotal", 0),
+        memory_bytes=memory.get("MemTotal", 0),
+        free_bytes=memory.get("MemAvailable", 0),
         cores=usable_cores(),
         flags=tuple(flag for flag in _FLAGS if flag in present),
         l1_bytes=max((size for level, size, _ in caches if level == 1), default=0),
@@ -127,7 +132,7 @@ def _gpu(nvml: ModuleType, handle: object) -> DeviceInfo:
     name = nvml.nvmlDeviceGetName(handle)
     major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)
     capability = (int(major), int(minor))
-    product = published(name)
+    product, memory = published(name), nvml.nvmlDeviceGetMemoryInfo(handle)
     sms = 0
     with contextlib.suppress(nvml.NVMLError):
         sms = int(nvml.nvmlDeviceGetNumGpuCores(handle)) // CORES_PER_SM.get(capability, 128)
@@ -136,9 +141,11 @@ def _gpu(nvml: ModuleType, handle: object) -> DeviceInfo:
         kind="cuda",
         compute_capability=capability,
         sms=sms,
-        memory_bytes=int(nvml.nvmlDeviceGetMemoryInfo(handle).total),
+        memory_bytes=int(memory.total),
+        free_bytes=int(memory.free),
         l2_bytes=product.l2_bytes if product else 0,
         uuid=nvml.nvmlDeviceGetUUID(handle),
+        driver=nvml.nvmlSystemGetDriverVersion(),
     )
 
 

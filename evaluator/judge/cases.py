@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 
 from evaluator.evaluation import (
     BaselineTiming,
@@ -17,6 +18,8 @@ from evaluator.evaluation import (
     Verdict,
 )
 from evaluator.judge.judge import success_message
+from evaluator.record import Record
+from evaluator.rival import CheckRequest, Rival
 from evaluator.settings import BaselineName
 
 _MARGIN = 0.01
@@ -62,6 +65,30 @@ def judged_at_each(
     return judged[0].model_copy(update=update)
 
 
+def checked_at_each(request: CheckRequest, check: Callable[[CheckRequest], Rival]) -> Rival:
+    """A problem checked at each of its cases; times are weighted means over those that are timed,
+    and kernels those of the heaviest."""
+    requests = request.at_each_case()
+    found = [check(each) for each in requests]
+    timed = [rival for each, rival in zip(requests, found, strict=True) if each.is_timed]
+    weights = [case.weight for case in request.cases[: len(timed)]] or [1.0]
+    update: dict[str, object] = {
+        name: mean / sum(weights) if (mean := _sum(weights, timed, name)) is not None else None
+        for name in ("eager_us", "compile_us", "bound_us", "attainable_us")
+    }
+    update["notes"] = tuple(dict.fromkeys(note for rival in found for note in rival.notes))
+    update["needed_bytes"] = max(rival.needed_bytes for rival in found)
+    update["measured_at"] = datetime.now(UTC).isoformat(timespec="seconds")
+    return found[0].model_copy(update=update)
+
+
+def _sum(weights: Sequence[float], timed: Sequence[Record], name: str) -> float | None:
+    """Of a figure of all cases, by weight; None where one lacks it."""
+    values = [getattr(each, name) for each in timed]
+    known = [w * value for w, value in zip(weights, values, strict=True) if value is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
 def _error_share(correctness: Correctness) -> float:
     return (correctness.error_ratio or 0.0) / (correctness.error_ratio_limit or 1.0)
 
@@ -91,9 +118,7 @@ def weighted(cases: Sequence[CaseTiming]) -> Timing | None:
     update: dict[str, object] = dict.fromkeys(("sol_score", "called", "wall_latency_us"))
     means = ("latency_us", "latency_low_us", "latency_high_us")
     for name in (*means, "floor_us", "bound_us", "attainable_us"):
-        values = [getattr(timing, name) for timing in timings]
-        known = [w * value for w, value in zip(weights, values, strict=True) if value is not None]
-        update[name] = sum(known) if len(known) == len(values) else None
+        update[name] = _sum(weights, timings, name)
     for name in ("calls", "disturbed_blocks"):
         update[name] = sum(getattr(timing, name) for timing in timings)
     baselines = {

@@ -41,6 +41,7 @@ from evaluator.judge.workers.allowance import Allowance
 from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.judge.workers.process import WorkerLimits, worker_limits
 from evaluator.judge.workers.zygote import Zygote
+from evaluator.rival import CheckRequest, Rival
 from evaluator.settings import BaselineName
 from evaluator.walls.demands import insist
 
@@ -70,12 +71,13 @@ class Judge:
         self._limits: WorkerLimits | None = None
         self._contexts: dict[tuple[object, ...], ProblemContext] = {}
 
-    def check(self, request: ProblemRequest) -> None:
+    def check(
+        self, request: CheckRequest, figures: Callable[[ProblemContext, CheckRequest], Rival]
+    ) -> Rival:
         """Set a problem up with its hidden sizes and its eager baseline, which later evaluations
         use. Raises `InfrastructureError` where one of them cannot be had."""
         with self.holding(request.settings.device):
             context = self.context_for(request)
-            shortage: Exception | None = None
             try:
                 context.hidden(request.hidden_references)
                 if request.weights is not None:
@@ -83,14 +85,13 @@ class Judge:
                 baseline = context.baselines.get(BaselineName.EAGER)
                 if baseline is not None and request.settings.isolation == "strict":
                     insist(baseline.worker.isolation, self._builder.isolation)
+                return figures(context, request)
             except (DeviceError, torch.OutOfMemoryError) as error:
                 shortage = error.with_traceback(None)
             finally:
                 self._free_cached_memory()
-            if shortage is not None:
-                self._make_room_for(request, shortage)
-        if shortage is not None:
-            self.check(request)
+            self._make_room_for(request, shortage)
+        return self.check(request, figures)
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Judge one candidate. Raises `InfrastructureError` when our side breaks."""

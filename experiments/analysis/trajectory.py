@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.record.archive import unpacked
-from agent.record.rival import Rival
 from agent.record.run_files import RunFiles
 from agent.record.turn import TurnRecord
+from evaluator.rival import Rival
 from problems.errors import UsageError
 from tools.advice.score import time_change
 from tools.advice.units import unit

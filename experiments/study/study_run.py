@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,12 +20,10 @@ from agent.llm.pricing import most_it_can_cost
 from agent.loop.deps import settings_of
 from agent.loop.drive import drive
 from agent.loop.judging import Judging, open_judging
-from agent.loop.problem_setup import ProblemCheck, RivalMeasurement
+from agent.loop.problem_check import ProblemCheck
 from agent.record.completion import ModelClient
 from agent.record.result import ProblemResult, Stop
 from agent.record.store import RunStore, open_store
-from evaluator.errors import InfrastructureError
-from evaluator.evaluation import ProblemRequest
 from experiments.study.cell import Cell, cells_of, chosen
 from experiments.study.plan import Plan
 from experiments.study.study_folder import StudyFolder
@@ -134,11 +131,12 @@ class _StudyRun:
         self._judging, self._view, self._stop = judging, view, stop
         self._queue = Queue(in_order(cells))
         self._checks = {
-            problem.id: ProblemCheck(judging.executor, problem, settings_of(_config(cell)))
+            problem.id: ProblemCheck(
+                judging.executor, problem, settings_of(_config(cell)), _config(cell).rival
+            )
             for cell in cells
             for problem in cell.resolution.problems
         }
-        self._rival_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._failed: dict[str, str] = {}
         self._capped: set[str] = set()
 
@@ -173,8 +171,8 @@ class _StudyRun:
             self._capped.add(cell.name)
         if not begun:
             return
-        with ThreadPoolExecutor(len(begun), thread_name_prefix="rivals") as pool:
-            list(pool.map(self._share_rival, begun))
+        for unit in begun:
+            self._share_rival(unit)
         try:
             results = self._drive(cell, begun, workers, self._stop)
         except UsageError as error:
@@ -201,24 +199,11 @@ class _StudyRun:
         return sum(log.progress(p.id).spent.priced_usd for p in cell.resolution.problems)
 
     def _share_rival(self, unit: Unit) -> None:
-        """Measure once for all cells what PyTorch reaches: their prompts must show the same."""
-        config, store, problem = _config(unit.cell), self._stores[unit.cell.name], unit.problem
-        if config.rival == "none":
-            return
-        with self._rival_locks[problem.id]:
-            if store.rival(problem.id) is not None:
-                return
-            known = (each.rival(problem.id) for each in self._stores.values())
-            if (found := next(filter(None, known), None)) is not None:
-                store.save_rival(problem.id, found)
-                return
-            request = ProblemRequest.of(problem, settings_of(config))
-            judge, profiler = self._judging.executor, self._judging.profiler
-            # Where the judge fails, the cell tries once more, and its result tells of it.
-            with suppress(InfrastructureError):
-                RivalMeasurement(
-                    config.rival, request, config.backend, judge, profiler, store
-                ).get()
+        """All cells' prompts show what the first one was told, however long ago."""
+        store, problem = self._stores[unit.cell.name], unit.problem.id
+        known = (each.rival(problem) for each in self._stores.values())
+        if store.rival(problem) is None and (found := next(filter(None, known), None)):
+            store.save_rival(problem, found)
 
     def _drive(
         self, cell: Cell, units: Sequence[Unit], workers: int, stop: threading.Event

@@ -24,10 +24,10 @@ from evaluator.evaluation import (
     Backend,
     Evaluation,
     EvaluationRequest,
-    ProblemRequest,
     Seconds,
 )
 from evaluator.executor.ray_judge import Place
+from evaluator.rival import CheckRequest, Rival
 from problems.problem import Problem
 from tests.agent.made_records import advice, correct, incorrect, profile
 from tests.evaluator.made_evaluations import unbuilt
@@ -128,11 +128,12 @@ class StandInExecutor:
     def build_ahead(self, request: EvaluationRequest) -> None:
         self.diary.write("begin", "build", f"{request.problem_id}.{request.candidate.hash}")
 
-    def check(self, request: ProblemRequest) -> None:
+    def check(self, request: CheckRequest) -> Rival:
         self.diary.write("begin", "check", request.problem_id)
         with self._lock:
             if self.unusable:
                 raise self.unusable.pop(0)
+        return Rival()
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         self.diary.write("begin", "judge", f"{request.problem_id}.{request.candidate.hash}")

@@ -47,6 +47,11 @@ class ProblemSetup:
         most = max(self.memory.verifying_bytes, call + 2 * self.reference.weight_bytes)
         return int(most + 2 * self.facts.output_bytes)
 
+    @property
+    def needed_bytes(self) -> int:
+        """What judging takes at least: a candidate, eager, and verifying one call."""
+        return self.draws.arena.size + 2 * self.worker_bytes + self.bytes_to_verify()
+
     def give_memory_back(self) -> None:
         self.exact.forget()
         self.memory.give_back()

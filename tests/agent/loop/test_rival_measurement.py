@@ -7,46 +7,39 @@ from pathlib import Path
 import pytest
 
 from agent.config.options import RunOptions
-from agent.record.rival import Rival
 from agent.resolution import resolve
 from agent.show import app as show
 from evaluator.command.command_line import serve
-from evaluator.errors import DeviceError, ProfilerError
-from evaluator.evaluation import Evaluation, EvaluationRequest
-from evaluator.settings import BaselineName
-from tests.agent.made_records import profile
+from evaluator.rival import CheckRequest, Rival, RivalKernel
 from tests.agent.stand_in import StandInExecutor
 from tests.agent.world import World
-from tests.evaluator.made_evaluations import baseline, correct, timing
-from tools.execute import own_module
-from tools.profiling.profile_report import KernelShare, Profile
 
 ONE = {"problems": ("first",), "budget": 2, "rival": "compile"}
-KERNELS = (
-    KernelShare(name="gemm", own=False, launches=2, time_us=90.0, share=0.9),
-    KernelShare(name="relu", own=False, launches=1, time_us=9.6, share=0.096),
-    KernelShare(name="copy", own=False, launches=1, time_us=0.4, share=0.004),
+RIVAL = Rival(
+    eager_us=110.0,
+    compile_us=80.0,
+    bound_us=40.0,
+    bound_rates="published",
+    attainable_us=50.0,
+    kernels=(
+        RivalKernel(name="gemm", launches=2, time_us=90.0, share=0.9),
+        RivalKernel(name="relu", launches=1, time_us=9.6, share=0.096),
+        RivalKernel(name="copy", launches=1, time_us=0.4, share=0.004),
+    ),
 )
 
 
-class OwnModuleExecutor(StandInExecutor):
-    """Judges a problem's own module, too: eager takes 110 us, `torch.compile` 80."""
+class TimingExecutor(StandInExecutor):
+    """Says what PyTorch reaches, as far as it is asked."""
 
-    asked: list[EvaluationRequest]
+    asked: list[CheckRequest]
+    rival: Rival = RIVAL
 
-    def evaluate(self, request: EvaluationRequest) -> Evaluation:
-        if request.candidate.source != own_module(request.reference):
-            return super().evaluate(request)
-        if self.failures:
-            raise self.failures.pop(0)
+    def check(self, request: CheckRequest) -> Rival:
+        super().check(request)
         self.asked.append(request)
-        rivals = {BaselineName.EAGER: baseline(1.1, 110.0)}
-        if BaselineName.COMPILE in request.settings.baselines:
-            rivals[BaselineName.COMPILE] = baseline(0.8, 80.0)
-        times = timing(1.1, 100.0, bound_us=40.0, bound_rates="published", attainable_us=50.0)
-        return correct().model_copy(
-            update={"timing": times.model_copy(update={"baselines": rivals})}
-        )
+        compile_us = self.rival.compile_us if request.rival == "compile" else None
+        return self.rival.model_copy(update={"compile_us": compile_us})
 
 
 class RivalWorld(World):
@@ -54,15 +47,8 @@ class RivalWorld(World):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.executor: OwnModuleExecutor = OwnModuleExecutor(self.diary)
+        self.executor: TimingExecutor = TimingExecutor(self.diary)
         self.executor.asked = []
-        self.can_profile = True
-        self.profiler = self.profile_eager
-
-    def profile_eager(self, request: EvaluationRequest, evaluation: Evaluation) -> Profile:
-        if not self.can_profile:
-            raise ProfilerError("no profiler here")
-        return profile().model_copy(update={"kernels": KERNELS})
 
     def rival(self) -> Rival:
         found = self.files.rival("first")
@@ -78,11 +64,12 @@ def world(tmp_path: Path) -> RivalWorld:
     return RivalWorld(tmp_path)
 
 
-def test_it_is_measured_once_and_stands_in_every_prompt(world: RivalWorld) -> None:
+def test_it_is_measured_first_and_stands_in_every_prompt(world: RivalWorld) -> None:
     world.run(**ONE)
+    assert [request.rival for request in world.executor.asked] == ["compile"]
+    # A later command is told of other times, and shows those of the first.
+    world.executor.rival = RIVAL.model_copy(update={"eager_us": 112.0})
     world.run(**ONE | {"budget": 4})
-    assert len(world.executor.asked) == 1
-    assert world.executor.asked[0].settings.baselines == (BaselineName.EAGER, BaselineName.COMPILE)
     assert world.rival().times_us == {"eager": 110, "torch.compile": 80}
     prompts = world.prompts()
     assert len(prompts) == 4
@@ -106,31 +93,22 @@ def test_samples_get_it_too(world: RivalWorld) -> None:
 
 def test_eager_alone_is_no_race_of_two(world: RivalWorld) -> None:
     world.run(**ONE | {"rival": "eager"})
-    assert world.executor.asked[0].settings.baselines == (BaselineName.EAGER,)
     assert "torch.compile" not in world.prompts()[0].partition("## What counts")[0]
     assert "faster of the two" not in world.prompts()[0]
 
 
-def test_nothing_is_measured_unasked(world: RivalWorld) -> None:
+def test_nothing_is_told_unasked(world: RivalWorld) -> None:
     world.run(**ONE | {"rival": "none"})
-    assert not world.executor.asked
+    assert world.executor.asked[0].rival == "none"
     assert world.files.rival("first") is None
     assert "What PyTorch reaches" not in world.prompts()[0]
 
 
-def test_times_are_shown_without_a_profile(world: RivalWorld) -> None:
-    world.can_profile = False
+def test_times_are_shown_without_kernels(world: RivalWorld) -> None:
+    world.executor.rival = RIVAL.model_copy(update={"kernels": ()})
     world.run(**ONE)
-    assert world.rival().notes == ("no profile of eager: no profiler here",)
     assert "torch.compile: 80 us" in world.prompts()[0]
     assert "Where eager's time goes" not in world.prompts()[0]
-
-
-def test_a_lasting_failure_ends_the_problem_before_a_call(world: RivalWorld) -> None:
-    world.executor.failures = [DeviceError("the device fell off")] * 3
-    result = world.run(**ONE)
-    assert result.problems[0].error == "the device fell off"
-    assert not list(world.files.turns())
 
 
 def test_auto_leaves_it_out_on_a_cpu() -> None:

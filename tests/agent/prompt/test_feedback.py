@@ -11,10 +11,10 @@ from agent.config.feedback_spec import FeedbackSpec
 from agent.config.run_config import RunConfig
 from agent.prompt.feedback import fenced, remember, sections
 from agent.prompt.section import LIMITS, Section, cut, excess
-from agent.record.rival import Rival
 from agent.record.turn import TurnRecord
 from agent.tuner.planning.prompt import Report, read
 from evaluator.evaluation import Correctness, Evaluation, Status
+from evaluator.rival import Rival
 from evaluator.settings import BaselineName
 from tests.agent.made_records import advice, incorrect, kernel_share, profile, turn
 from tests.evaluator.made_evaluations import baseline, correct, unbuilt

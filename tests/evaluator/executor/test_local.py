@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from evaluator.errors import JudgeDiedError
-from evaluator.evaluation import EvaluationRequest, ProblemRequest, Status
+from evaluator.evaluation import EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.hardware.device_lock import device_lock
+from evaluator.rival import CheckRequest
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS, evaluation_request
 from tests.evaluator.processes import descendants, descendants_once, still_running
 
@@ -35,27 +36,39 @@ def request(source: str) -> EvaluationRequest:
     return evaluation_request(source, timing_seconds=0.2, import_timeout_s=60.0)
 
 
-@pytest.mark.slow
-def test_what_a_check_sets_up_serves_the_first_candidate(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "rival",
+    [
+        pytest.param("eager", marks=pytest.mark.thorough),
+        pytest.param("compile", marks=pytest.mark.slow),
+    ],
+)
+def test_what_a_check_sets_up_serves_the_first_candidate(rival: str, tmp_path: Path) -> None:
     diary = tmp_path / "diary"
     # A worker has no such variable, and could not write there either.
     note = "import os\nif 'KERNEL_REFINERY_CACHE' in os.environ:\n    open({!r}, 'a').write('.')\n"
     counted = note.format(str(diary)) + SCALE_AND_BIAS
     # An audit, which `auto` makes of what seems fast, imports the file as well.
     settings = request("").settings.model_copy(update={"audit": "never"})
-    problem = ProblemRequest(problem_id="test", reference=counted, settings=settings)
+    asked = {"problem_id": "test", "reference": counted, "settings": settings}
+    problem = CheckRequest.model_validate(asked | {"rival": rival})
     with LocalExecutor("cpu") as early:
-        early.check(problem)
+        found = early.check(problem)
         imports = diary.read_text()
-        early.check(problem)
-        candidate = request(HONEST).candidate
-        asked = EvaluationRequest(**dict(problem), candidate=candidate)
-        assert early.evaluate(asked).status is Status.CORRECT
+        candidate = EvaluationRequest(**asked, candidate=request(HONEST).candidate)
+        assert early.evaluate(candidate).status is Status.CORRECT
     assert diary.read_text() == imports, "the judge has not imported the file again"
+    assert set(found.times_us) == {"eager", *["torch.compile"] * (rival == "compile")}
+    assert found.bound_us and found.needed_bytes
+    assert {"aten::mul", "aten::add"} <= {kernel.name for kernel in found.longest}
+    with LocalExecutor("cpu") as later:
+        assert later.check(problem) == found
+        assert not later.judge_pids, "nothing was started to know that"
 
 
 HOLDS = """
 from evaluator.hardware.device_lock import device_lock
+from evaluator.rival import CheckRequest
 with device_lock("cpu"):
     print("held", flush=True)
     input()

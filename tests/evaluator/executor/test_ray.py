@@ -18,11 +18,12 @@ import psutil
 import pytest
 
 from evaluator.errors import JudgeDiedError, UnusableReferenceError
-from evaluator.evaluation import ProblemRequest, Status
+from evaluator.evaluation import Status
 from evaluator.executor import ray as ray_executor
 from evaluator.executor.ray import RayExecutor
 from evaluator.executor.ray_driver import ATTEMPTS
 from evaluator.executor.ray_judge import Place
+from evaluator.rival import CheckRequest
 from evaluator.settings import Settings
 from problems.errors import UsageError
 from tests.evaluator.executor.local_cluster import LocalCluster, local_cluster
@@ -68,8 +69,8 @@ def begun(diary: Path, count: int) -> list[list[int]]:
 
 
 def test_a_problem_is_checked_at_a_judge_of_the_cluster(executor: RayExecutor) -> None:
-    good = ProblemRequest(problem_id="test", reference=SCALE_AND_BIAS, settings=Settings())
-    executor.check(good)
+    good = CheckRequest(problem_id="test", reference=SCALE_AND_BIAS, settings=Settings())
+    assert executor.check(good).measured_at
     broken = SCALE_AND_BIAS.replace("torch.relu(", "torch.no_such_function(")
     with pytest.raises(UnusableReferenceError, match="no_such_function"):
         executor.check(good.model_copy(update={"reference": broken}))

@@ -21,7 +21,8 @@ from evaluator.evaluation import (
     Verdict,
 )
 from evaluator.executor.local import LocalExecutor
-from evaluator.judge.cases import weighted
+from evaluator.judge.cases import checked_at_each, weighted
+from evaluator.rival import CheckRequest, Rival
 from evaluator.settings import BaselineName, Settings
 from problems.loader import load_problem
 from tests.agent.made_records import turn
@@ -88,6 +89,20 @@ def test_each_case_is_timed_and_the_weighted_time_counts(served) -> None:
     assert min(middle.speedup, light.speedup) < timing.speedup < heavy.speedup
     assert str(timing.verdict) in evaluation.message
     assert len(set(evaluation.seeds)) == len(evaluation.seeds) >= 9
+
+
+def test_pytorchs_times_are_weighted_too(tmp_path: Path) -> None:
+    (tmp_path / "served.py").write_text(SERVED)
+    problem, settings = load_problem(str(tmp_path / "served.py")), Settings(timed_cases=2)
+    times = iter([30.0, 12.0, None])
+
+    def check(each: CheckRequest) -> Rival:
+        return Rival(eager_us=next(times), needed_bytes=len(each.hidden_references))
+
+    found = checked_at_each(CheckRequest.of(problem, settings), check)
+    assert found.eager_us == pytest.approx((7 * 30 + 2 * 12) / 9)
+    assert found.compile_us is None and found.measured_at
+    assert next(times, "all asked") == "all asked"
 
 
 def test_the_weighted_speedup_is_that_of_the_summed_times() -> None:

@@ -1,12 +1,21 @@
-"""What a problem's kernels have to beat: PyTorch itself on the same device, measured once."""
+"""What a problem's kernels have to beat: PyTorch itself on the same device."""
 
 from __future__ import annotations
 
-from evaluator.evaluation import Rates
+from typing import Literal
+
+from evaluator.evaluation import ProblemRequest, Rates
 from evaluator.record import Record
 
 _SHOWN = 5
 _LEAST_SHARE = 0.02
+
+
+class CheckRequest(ProblemRequest):
+    """Asks the judge whether a problem can be judged, and what PyTorch reaches."""
+
+    rival: Literal["none", "eager", "compile"] = "none"
+    """What is timed; `compile`: eager as well."""
 
 
 class RivalKernel(Record):
@@ -36,6 +45,10 @@ class Rival(Record):
     """Of an eager call, the longest first."""
     notes: tuple[str, ...] = ()
     """Why something is missing."""
+    needed_bytes: int = 0
+    """Of the device's memory, by the judge and its workers."""
+    measured_at: str = ""
+    """ISO 8601, UTC."""
 
     @property
     def times_us(self) -> dict[str, float]:
