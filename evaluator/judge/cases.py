@@ -18,6 +18,7 @@ from evaluator.evaluation import (
     Verdict,
 )
 from evaluator.judge.judge import success_message
+from evaluator.judge.timing.interval import Interval, verdict_of
 from evaluator.record import Record
 from evaluator.rival import CheckRequest, Rival
 from evaluator.settings import BaselineName
@@ -128,7 +129,7 @@ def weighted(cases: Sequence[CaseTiming]) -> Timing | None:
     }
     eager = dict(baselines[BaselineName.EAGER])
     update |= {name: eager[name] for name in ("verdict", "speedup", "speedup_low", "speedup_high")}
-    update["workers"] = min(timing.workers for timing in timings)
+    update |= {"workers": min(timing.workers for timing in timings), "worker_speedups": ()}
     update["launch_bound"] = all(timing.launch_bound for timing in timings)
     found = timings[0].model_copy(update=update | {"baselines": baselines})
     reached = found.bound_us / found.latency_us if found.bound_us else None
@@ -146,20 +147,18 @@ def _over(weights: Sequence[float], cases: Sequence[BaselineTiming]) -> Baseline
         inverse += share / case.speedup
         below = math.hypot(below, share / case.speedup - share / high)
         above = math.hypot(above, (share / low if low else math.inf) - share / case.speedup)
-    low, high = 1 / (inverse + above), 1 / (inverse - below) if inverse > below else math.inf
-    if (inverse + _SURE * above) * (1 + _MARGIN) < 1:
-        verdict = Verdict.FASTER
-    elif inverse - _SURE * below > 1 + _MARGIN:
-        verdict = Verdict.SLOWER
-    elif low >= 1 / (1 + 2 * _MARGIN) and high <= 1 + 2 * _MARGIN:
-        verdict = Verdict.SAME
-    else:
-        verdict, low, high = Verdict.UNCLEAR, min(low, 1.0), max(high, 1.0)
+
+    def interval(width: float, margin: float) -> Interval:
+        low, least = 1 / (inverse + width * above), inverse - width * below
+        high = 1 / least if least > 0 else math.inf
+        return Interval(1 / inverse, low / (1 + margin), high * (1 + margin))
+
+    verdict, found = verdict_of(interval(_SURE, _MARGIN), interval(1.0, 0.0), _MARGIN)
     return BaselineTiming(
         latency_us=sum(times),
-        speedup=1 / inverse,
-        speedup_low=low,
-        speedup_high=high,
+        speedup=found.value,
+        speedup_low=found.low,
+        speedup_high=found.high,
         verdict=verdict,
         pairs=sum(case.pairs for case in cases),
         flags=cases[0].flags,

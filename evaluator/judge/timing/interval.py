@@ -113,6 +113,11 @@ def speedup_verdict(
     """
     likely = over_workers(ratios, differ=differ[0])
     sure = over_workers(ratios, VERDICT_CONFIDENCE, differ=max(margin, differ[1]))
+    return verdict_of(sure, likely, margin)
+
+
+def verdict_of(sure: Interval, likely: Interval, margin: float) -> tuple[Verdict, Interval]:
+    """`sure` is the interval with the higher confidence, the margin included."""
     if sure.low > 1.0:
         return Verdict.FASTER, likely
     if sure.high < 1.0:
