@@ -39,11 +39,6 @@ _DECORATORS = ("torch.", "staticmethod", "classmethod", "property")
 
 def class_source(module: nn.Module) -> str:
     """Imports and definitions; the last is `module`'s class, which is called `Model`."""
-    for each in module.modules():
-        if each._forward_hooks or each._forward_pre_hooks:
-            raise UsageError(
-                f"{type(each).__name__} has hooks, which no kernel could honour: remove them"
-            )
     writing = _Writing()
     for each in module.modules():
         writing.find_methods(each)
@@ -78,7 +73,8 @@ class _Writing:
         for owner, name, new in needed:  # which grows
             if owner is None or issubclass(base, owner):
                 continue
-            node = self._function(_function_of(owner, name), new)
+            method = vars(owner)[name]
+            node = self._function(inspect.unwrap(getattr(method, "fget", method)), new)
             self._read[kind] |= _attributes(node)
             for each in ast.walk(node):
                 match each:
@@ -126,7 +122,7 @@ class _Writing:
     def _arguments(self, kind: type[nn.Module], module: nn.Module) -> str:
         where = type(module).__name__
         if not issubclass(kind, _CONTAINERS):
-            made = _made_with(kind, module)
+            made = _made_with(kind, module) or {}
             return ", ".join(f"{n}={self.value(v, f'{where}.{n}')}" for n, v in made.items())
         children = {name: self.module(child) for name, child in module._modules.items() if child}
         if issubclass(kind, nn.ModuleDict) or [*children] != [*map(str, range(len(children)))]:
@@ -141,7 +137,7 @@ class _Writing:
     def _assignments(self, module: nn.Module, base: type[nn.Module]) -> Iterator[str]:
         """Lines that give an instance what this one has besides what its base makes."""
         kind = type(module)
-        plain = base(**_made_with(base, module))
+        plain = base(**_made_with(base, module) or {})
         known = {*vars(plain), *plain._parameters, *plain._buffers, *plain._modules}
         if issubclass(base, _CONTAINERS):
             known |= {*module._modules}
@@ -197,18 +193,14 @@ class _Writing:
 
     def _tensor(self, tensor: torch.Tensor, where: str) -> str:
         """Of a weight its kind of values, of another tensor the same ones where they are short."""
-        values, shape = tensor.detach().cpu(), tuple(tensor.shape)
-        numbers = values.flatten()
-        texts = []
-        if len(numbers):
-            texts = [f"torch.full({shape}, {literal(numbers[0].item())})"]
+        values, shape, count = tensor.detach().cpu(), tuple(tensor.shape), tensor.numel()
+        texts = [f"torch.full({shape}, {literal(n)})" for n in values.flatten()[:1].tolist()]
         if not isinstance(tensor, nn.Parameter):
-            if len(numbers) <= _MOST_NUMBERS:
-                text = self.value(values.tolist(), where)
-                return f"torch.tensor({text}, dtype={tensor.dtype})"
-            texts += [f"torch.arange({len(numbers)}).reshape({shape})"]
-            if len(shape) > 1:  # a mask
-                texts += [f"{texts[0]}.tril()"]
+            if count <= _MOST_NUMBERS:
+                numbers = self.value(values.tolist(), where)
+                return f"torch.tensor({numbers}, dtype={tensor.dtype})"
+            texts += [f"torch.arange({count}).reshape({shape})"]
+            texts += [f"{texts[0]}.tril()"] * (len(shape) > 1)  # a mask
         for text in texts:
             made = eval(text, {"torch": torch})
             if torch.equal(made.to(tensor.dtype), values):
@@ -216,7 +208,7 @@ class _Writing:
         if tensor.is_floating_point():
             return drawn(tensor, shape)
         raise UsageError(
-            f"{where} holds {len(numbers)} constants, too many for a problem file; write one in"
+            f"{where} holds {count} constants, too many for a problem file; write one in"
             " KernelBench's format that computes them"
         )
 
@@ -225,7 +217,7 @@ class _Writing:
         names = chain([wanted], (f"{wanted}_{number}" for number in count(2)))
         return next(name for name in names if self._meant.setdefault(name, value) is value)
 
-    def _object(self, value: Any, wanted: str, home: str, where: str) -> str:
+    def _object(self, value: Any, wanted: str, home: str | None, where: str) -> str:
         """The name of what is imported or defined; the module `home` has it as `wanted`."""
         before = len(self._meant)
         name = self._name(wanted, value)
@@ -313,14 +305,6 @@ def _source_of(function: types.FunctionType) -> ast.FunctionDef:
     return node
 
 
-def _function_of(owner: type, name: str) -> types.FunctionType:
-    method = vars(owner)[name]
-    found = inspect.unwrap(getattr(method, "__func__", getattr(method, "fget", method)))
-    if not isinstance(found, types.FunctionType):
-        raise UsageError(f"{owner.__name__}.{name} is no function with a source")
-    return found
-
-
 def _attributes(node: ast.AST) -> set[str]:
     return {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)}
 
@@ -329,21 +313,21 @@ def _owner(classes: Iterable[type], name: str) -> type | None:
     return next((each for each in classes if name in vars(each)), None)
 
 
-def _import(value: Any, wanted: str, home: str, name: str) -> str:
+def _import(value: Any, wanted: str, home: str | None, name: str) -> str:
     """The line that imports it as `name`; empty where it is in the user's own files alone."""
     if isinstance(value, types.ModuleType):
         line, last = f"import {value.__name__}", value.__name__
         return (line if last == name else f"{line} as {name}") if _is_installed(last) else ""
     called = getattr(value, "__name__", wanted)
-    for place in (*_HOMES, getattr(value, "__module__", None) or "", home):
-        if _is_installed(place) and getattr(sys.modules.get(place), called, None) is value:
+    for place in (*_HOMES, getattr(value, "__module__", None), home):
+        if _is_installed(place) and getattr(sys.modules.get(place or ""), called, None) is value:
             line = f"from {place} import {called}"
             return line if called == name else f"{line} as {name}"
     return ""
 
 
-def _is_installed(module: str) -> bool:
-    root = module.partition(".")[0]
+def _is_installed(module: str | None) -> bool:
+    root = (module or "").partition(".")[0]
     file = getattr(sys.modules.get(root), "__file__", None)
     return root in _NEVER_WRITTEN or "site-packages" in (file or "")
 
@@ -362,38 +346,31 @@ def _base(module: nn.Module) -> type[nn.Module]:
     found: type[nn.Module] = next(
         kind
         for kind in type(module).__mro__
-        if getattr(nn, kind.__name__, None) is kind
-        and all(
-            parameter.default is not parameter.empty or hasattr(module, name) or name == "bias"
-            for name, parameter in _parameters(kind).items()
-        )
+        if getattr(nn, kind.__name__, None) is kind and _made_with(kind, module) is not None
     )
     return found
 
 
-def _parameters(kind: type[nn.Module]) -> dict[str, inspect.Parameter]:
-    """What the constructor of a class of torch.nn takes."""
-    made = nn.RNNBase if issubclass(kind, nn.RNNBase) else kind
-    every = inspect.signature(made).parameters.items()
-    found = {n: p for n, p in every if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
-    if made is not kind:
-        del found["mode"]  # which the class says
-    return found
-
-
-def _made_with(kind: type[nn.Module], module: nn.Module) -> dict[str, object]:
-    """Of the constructor of a class of torch.nn, from attributes of the same names."""
+def _made_with(kind: type[nn.Module], module: nn.Module) -> dict[str, Any] | None:
+    """What the constructor of a class of torch.nn takes, from attributes of the same names; None
+    where there is no such attribute."""
+    described = nn.RNNBase if issubclass(kind, nn.RNNBase) else kind
     made = {}
-    for name, parameter in _parameters(kind).items():
-        value, usual = getattr(module, name, None), parameter.default
+    for name, parameter in inspect.signature(described).parameters.items():
+        usual = parameter.default
+        value = getattr(module, name, usual)
         if name == "dtype":
-            value = next((each.dtype for each in module.parameters()), torch.float32)
             usual = torch.float32
-        elif name == "bias" and not isinstance(value, bool):
+            value = next((each.dtype for each in module.parameters()), usual)
+        elif name == "bias" and not isinstance(module.__dict__.get(name), bool):
             value = any("bias" in own for own, _ in module.named_parameters(recurse=False))
-        elif not hasattr(module, name) or isinstance(value, torch.Tensor | types.MethodType):
+        elif name == "mode" and described is not kind:
+            continue  # which the class says
+        elif parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
-        if value != usual:
+        elif value is parameter.empty:
+            return None
+        if not isinstance(value, torch.Tensor | types.MethodType) and value != usual:
             made[name] = value
     return made
 

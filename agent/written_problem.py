@@ -38,7 +38,7 @@ def from_module(model: Any, inputs: Any, name: str = "") -> WrittenProblem:
     from safetensors.torch import save
 
     from agent.module_source import problem_source
-    from agent.recording.recorded_calls import record, served, submodule
+    from agent.recording.recorded_calls import record, submodule
 
     if not isinstance(model, torch.nn.Module):
         raise UsageError(f"optimize() takes a problem or a torch.nn.Module, no {type(model)}")
@@ -47,7 +47,7 @@ def from_module(model: Any, inputs: Any, name: str = "") -> WrittenProblem:
             f"optimize({type(model).__name__}(...)) needs inputs: a tuple of what forward takes,"
             " a dict by name, or a list of such"
         )
-    cases, notes = served(record(model, inputs, name))
+    cases, notes = record(model, inputs, name)
     module = submodule(model, name)
     source = problem_source(module, cases)
     # One that several names share is written for each.

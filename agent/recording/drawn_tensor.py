@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 
@@ -21,24 +20,6 @@ class Expression(str):
     __repr__ = str.__str__
 
 
-@dataclass(frozen=True)
-class MemoryOrder:
-    """How a tensor lies, gaps left out."""
-
-    dims: tuple[int, ...]
-    """The one with the largest stride first."""
-    repeated: tuple[int, ...]
-    """Those with stride 0."""
-
-    @classmethod
-    def of(cls, tensor: torch.Tensor) -> MemoryOrder:
-        dims, strides = range(tensor.dim()), tensor.stride()
-        if tensor.is_contiguous():
-            return cls(tuple(dims), ())
-        repeated = tuple(dim for dim in dims if strides[dim] == 0 and tensor.shape[dim] > 1)
-        return cls(tuple(sorted(dims, key=lambda dim: -strides[dim])), repeated)
-
-
 def literal(value: object) -> str | None:
     """None for what has no text of its own."""
     if isinstance(value, float) and not math.isfinite(value):
@@ -48,14 +29,23 @@ def literal(value: object) -> str | None:
     return next((repr(k(value)) for k in _LITERALS if isinstance(value, k)), None)
 
 
+def memory_order(tensor: torch.Tensor) -> tuple[list[int], list[int]]:
+    """How it lies, gaps left out: its dimensions, the one with the largest stride first; and those
+    that repeat, with stride 0."""
+    dims, strides = list(range(tensor.dim())), tensor.stride()
+    if tensor.is_contiguous():
+        return dims, []
+    repeated = [dim for dim in dims if strides[dim] == 0 and tensor.shape[dim] > 1]
+    return sorted(dims, key=lambda dim: -strides[dim]), repeated
+
+
 def drawn(tensor: torch.Tensor, sizes: Sequence[object]) -> str:
     """`sizes`: its shape, or the texts that stand for it."""
-    order = MemoryOrder.of(tensor)
-    once = [1 if dim in order.repeated else sizes[dim] for dim in range(tensor.dim())]
-    text = _values(tensor, _tuple([once[dim] for dim in order.dims]))
-    if list(order.dims) != sorted(order.dims):
-        text = f"({text}).permute({_tuple([order.dims.index(dim) for dim in range(tensor.dim())])})"
-    return f"({text}).expand({_tuple(sizes)})" if order.repeated else text
+    order, repeated = memory_order(tensor)
+    text = _values(tensor, _tuple([1 if dim in repeated else sizes[dim] for dim in order]))
+    if order != sorted(order):
+        text = f"({text}).permute({_tuple([*map(order.index, range(len(order)))])})"
+    return f"({text}).expand({_tuple(sizes)})" if repeated else text
 
 
 def _values(tensor: torch.Tensor, shape: str) -> str:

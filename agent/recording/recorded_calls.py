@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +14,12 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map
 
-from agent.recording.drawn_tensor import MemoryOrder
+from agent.recording.drawn_tensor import literal, memory_order
 from agent.recording.model_file import words
 from problems.errors import UsageError
 
 MOST_CASES = 16
 """Of one problem: each is verified and timed."""
-_PLAIN = (torch.Tensor, type(None), bool, int, float, str)
 Call = tuple[Sequence[Any], dict[str, Any]]
 
 
@@ -29,9 +28,9 @@ class Case:
     """Calls that differ in their tensors' values alone."""
 
     arguments: list[Any]
-    """Of the first such call, in the order of `forward`."""
-    others: dict[str, Any]
-    """What `forward` takes by name alone."""
+    """Of the first such call, in the order of `forward`, without what it takes by name alone."""
+    call: Call
+    """The first one as it was made."""
     count: int = 0
 
     @property
@@ -39,53 +38,45 @@ class Case:
         leaves = tree_leaves(self.arguments)
         return tuple(n for leaf in leaves if isinstance(leaf, torch.Tensor) for n in leaf.shape)
 
-    def kind(self) -> Hashable:
+    @property
+    def kind(self) -> str:
         """All but sizes and values."""
         leaves, spec = tree_flatten(self.arguments)
-        return str(spec), tuple(
-            (leaf.dtype, leaf.dim(), MemoryOrder.of(leaf))
-            if isinstance(leaf, torch.Tensor)
-            else (type(leaf), leaf)
+        return f"{spec}" + ";".join(
+            f"{leaf.dtype} {memory_order(leaf)}" if isinstance(leaf, torch.Tensor) else repr(leaf)
             for leaf in leaves
         )
 
 
-def record(model: nn.Module, inputs: Any, name: str) -> tuple[Case, ...]:
+def record(model: nn.Module, inputs: Any, name: str) -> tuple[list[Case], tuple[str, ...]]:
     """What the submodule `name` gets (empty: the model) when `model` runs with `inputs`, in its
-    own mode and without gradients; the most frequent case first.
+    own mode and without gradients; the most frequent case first. One problem has cases that differ
+    in sizes alone: what is left out is told.
 
     Raises `UsageError` where it gets nothing, or what can't be drawn, or the model raises.
     """
     module = submodule(model, name)
-    found: dict[Hashable, Case] = {}
+    found: defaultdict[str, dict[tuple[int, ...], Case]] = defaultdict(dict)
 
     def note(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        case = _case(module, args, kwargs, name)
-        found.setdefault((case.kind(), case.sizes), case).count += 1
+        case = _case(module, (copied(args), copied(kwargs)), name)
+        found[case.kind].setdefault(case.sizes, case).count += 1
 
     with module.register_forward_pre_hook(note, with_kwargs=True):
         run(model, calls_of(inputs))
     if not found:
         raise UsageError(f"{name} is not called when the model runs; give inputs that reach it")
-    return tuple(sorted(found.values(), key=lambda case: -case.count))
-
-
-def served(cases: Sequence[Case]) -> tuple[tuple[Case, ...], tuple[str, ...]]:
-    """Those that one problem can have, which differ in sizes alone; and what is left out."""
-    calls = Counter[Hashable]()
-    for case in cases:
-        calls[case.kind()] += case.count
-    ((kind, count),) = calls.most_common(1)
-    alike = tuple(case for case in cases if case.kind() == kind)
+    calls = [sum(case.count for case in cases.values()) for cases in found.values()]
+    alike = [*found.values()][calls.index(max(calls))].values()
     notes = []
-    if others := calls.total() - count:
+    if others := sum(calls) - max(calls):
         notes.append(
-            f"{others} of {calls.total()} calls are left out: they had other inputs than most, not"
+            f"{others} of {sum(calls)} calls are left out: they had other inputs than most, not"
             " only other sizes"
         )
     if len(alike) > MOST_CASES:
         notes.append(f"of {len(alike)} sizes, the {MOST_CASES} most frequent ones are taken")
-    return alike[:MOST_CASES], tuple(notes)
+    return sorted(alike, key=lambda case: -case.count)[:MOST_CASES], tuple(notes)
 
 
 def submodule(model: nn.Module, name: str) -> nn.Module:
@@ -132,27 +123,23 @@ def copied(value: Any) -> Any:
     return tree_map(lambda v: v.detach().clone() if isinstance(v, torch.Tensor) else v, value)
 
 
-def _case(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Case:
-    bound = inspect.signature(module.forward).bind(*args, **kwargs)
+def _case(module: nn.Module, call: Call, name: str) -> Case:
+    bound = inspect.signature(module.forward).bind(*call[0], **call[1])
     bound.apply_defaults()
-    case = Case([], {})
+    arguments: list[Any] = []
     last = 0
     for parameter in bound.signature.parameters.values():
+        if parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD):
+            break
         value = bound.arguments[parameter.name]
-        if parameter.kind is parameter.VAR_KEYWORD:
-            case.others |= copied(value)
-        elif parameter.kind is parameter.KEYWORD_ONLY:
-            case.others[parameter.name] = copied(value)
-        else:
-            for leaf in tree_leaves(value):
-                if not isinstance(leaf, _PLAIN):
-                    raise UsageError(
-                        f"{name or 'the model'} gets {type(leaf).__name__} as {parameter.name}, but"
-                        " only tensors, numbers and text can be drawn: give inputs without it"
-                    )
-            several = parameter.kind is parameter.VAR_POSITIONAL
-            case.arguments += copied(value) if several else [copied(value)]
-            if several or value is not parameter.default:
-                last = len(case.arguments)
-    del case.arguments[last:]  # those that have their default
-    return case
+        for leaf in tree_leaves(value):
+            if not isinstance(leaf, torch.Tensor) and literal(leaf) is None:
+                raise UsageError(
+                    f"{name or 'the model'} gets {type(leaf).__name__} as {parameter.name}, but"
+                    " only tensors, numbers and text can be drawn: give inputs without it"
+                )
+        several = parameter.kind is parameter.VAR_POSITIONAL
+        arguments += value if several else [value]
+        if several or value is not parameter.default:
+            last = len(arguments)
+    return Case(arguments[:last], call)  # without those that have their default

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from evaluator.evaluation import (
     BaselineTiming,
     CaseTiming,
-    Correctness,
     Evaluation,
     EvaluationRequest,
     Seconds,
@@ -54,7 +53,10 @@ def judged_at_each(
         "timing": (timing := weighted(cases)),
         "message": success_message(timing),
         "cases": cases,
-        "correctness": max((c for each in judged if (c := each.correctness)), key=_error_share),
+        "correctness": max(
+            (c for each in judged if (c := each.correctness)),
+            key=lambda c: (c.error_ratio or 0.0) / (c.error_ratio_limit or 1.0),
+        ),
         "memory": max((each.memory for each in judged), key=lambda m: m.candidate_bytes or 0),
         "audit": max((each.audit for each in judged), key=lambda a: len(a.properties) if a else -1),
         "seeds": tuple(seed for each in judged for seed in each.seeds),
@@ -86,12 +88,7 @@ def checked_at_each(request: CheckRequest, check: Callable[[CheckRequest], Rival
 def _sum(weights: Sequence[float], timed: Sequence[Record], name: str) -> float | None:
     """Of a figure of all cases, by weight; None where one lacks it."""
     values = [getattr(each, name) for each in timed]
-    known = [w * value for w, value in zip(weights, values, strict=True) if value is not None]
-    return sum(known) if len(known) == len(values) else None
-
-
-def _error_share(correctness: Correctness) -> float:
-    return (correctness.error_ratio or 0.0) / (correctness.error_ratio_limit or 1.0)
+    return None if None in values else sum(w * v for w, v in zip(weights, values, strict=True))
 
 
 def _told(names: Sequence[str], lines: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -125,6 +125,11 @@ class Other(nn.Module):
         return {"results": [(pair[0], x)]}
 
 
+class Named(nn.Module):
+    def forward(self, x: torch.Tensor, *, scale: float = 1.0) -> torch.Tensor:
+        return x * scale
+
+
 class Silent(nn.Module):
     def forward(self, x: torch.Tensor) -> list[str]:
         return ["no tensor"]
@@ -170,8 +175,12 @@ def without_source() -> tuple[nn.Module, Any]:
 
 def hooked() -> tuple[nn.Module, Any]:
     module = Gated(8)
-    module.norm.register_forward_hook(lambda *_: None)
-    return module, torch.ones(2, 8)
+    module.norm.register_forward_hook(lambda *given: given[-1] * 2)
+    return module.eval(), torch.randn(2, 8)
+
+
+def named() -> tuple[nn.Module, Any]:
+    return Named(), {"x": torch.ones(3), "scale": 2.0}
 
 
 def wrong() -> tuple[nn.Module, Any]:
