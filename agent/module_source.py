@@ -16,7 +16,7 @@ from agent.class_source import class_source
 from agent.recording.difference import difference
 from agent.recording.recorded_calls import Case, draws_kept, run
 from agent.recording.recorded_inputs import inputs_source
-from problems.errors import UsageError
+from problems.errors import UsageError, first_line
 
 
 def problem_source(module: nn.Module, cases: Sequence[Case]) -> str:
@@ -30,10 +30,10 @@ def problem_source(module: nn.Module, cases: Sequence[Case]) -> str:
         with draws_kept():
             _compare(source, module, cases[0])
     except Exception as error:
-        kind, reason = type(module).__name__, str(error).strip().partition("\n")[0]
+        kind = type(module).__name__
         raise UsageError(
-            f"{kind}, written down, does not do what it did ({reason or type(error).__name__});"
-            " write a file in KernelBench's format"
+            f"{kind}, written down, does not do what it did ({first_line(error)}); write a file in"
+            " KernelBench's format"
         ) from error
     return source
 

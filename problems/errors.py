@@ -14,3 +14,8 @@ class UnknownProblemError(UsageError):
 
 class UndecodableError(UsageError):
     """A Python file is not text in UTF-8 or in the encoding that it declares."""
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, for a message of one line."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -83,11 +83,8 @@ def apply(
     """
     calls = calls_of(inputs)
     loaded = partial(load, kernel, against=against, allow_unsafe=allow_unsafe)
-    if module is None:
-        _, _, proof = judged(kernel, allow_unsafe=allow_unsafe)
-        places = Places.fitting(model, proof, loaded)
-    else:
-        places = Places.named(model, module, loaded)
+    _, _, proof = judged(kernel, allow_unsafe=allow_unsafe)
+    places = Places.of(model, module, proof, loaded)
     kept = False
     try:
         before, after = (run(places.put(kernel), calls) for kernel in (False, True))

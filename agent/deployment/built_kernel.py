@@ -31,9 +31,9 @@ from evaluator.worker.initial_values import repeated_initial_values
 from evaluator.worker.values import flatten
 from evaluator.worker.weights import with_weights
 from problems.cache_folder import cache_folder
-from problems.errors import UsageError
+from problems.errors import UsageError, first_line
 
-_ALIGNMENT_BYTES = 64
+ALIGNMENT_BYTES = 64
 """Tensors that kernels were judged with begin at least so."""
 _NUMBERS = count()
 
@@ -57,7 +57,6 @@ class BuiltKernel:
         self._names = names
         self._calls = calls
         self._instances = WeakIdKeyDictionary()
-        self._without_weights: dict[object, Any] = {}
         self.tried: set[str] = set()
         """By how it was constructed."""
         self.operator = torch.library.custom_op(
@@ -75,23 +74,19 @@ class BuiltKernel:
         """Its outputs, laid out as the original's."""
         call, device = self._calls[case], (*inputs, *weights)[0].device
         with torch.no_grad(), on_device(device):
-            module = self._instance(call, weights, device)
-            aligned = map(_aligned, inputs)
-            given = call.arguments.with_tensors(lambda _: next(aligned))[: call.given]
-            found = flatten(module(*given))
-            return [
-                out if out.stride() == form.stride else form.empty(device).copy_(out)
-                for out, form in zip(found, call.outputs, strict=True)
-            ]
+            module = self.instance(call, weights, device)
+            placed = map(aligned, inputs)
+            given = call.arguments.with_tensors(lambda _: next(placed))[: call.given]
+            return call.laid_out(flatten(module(*given)))
 
     def _fake(self, case: int, inputs: Sequence[Tensor], weights: Sequence[Tensor]) -> list[Tensor]:
         device = (*inputs, *weights)[0].device
         return [form.empty(device) for form in self._calls[case].outputs]
 
-    def _instance(
+    def instance(
         self, call: ProvenCall, weights: Sequence[Tensor], device: torch.device
     ) -> nn.Module:
-        kept = self._instances.setdefault(weights[0], {}) if weights else self._without_weights
+        kept = self._instances.setdefault(weights[0] if weights else self, {})
         kind = call.construction, device
         key = [(each.data_ptr(), version_of(each)) for each in weights]
         if kind not in kept or kept[kind][0] != key:
@@ -125,28 +120,21 @@ class BuiltKernel:
         if (dtype := DTYPES[self._proof.settings.precision]) is not torch.float32:
             module = module.to(dtype)
         module.requires_grad_(False)
-        own = [*module.named_parameters(), *module.named_buffers()]
-        floating = [name for name, each in own if each.is_floating_point() or each.is_complex()]
+        own = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+        floating = [n for n, each in own.items() if each.is_floating_point() or each.is_complex()]
         renamed = dict(zip(floating, numbers, strict=True)) if loaded.fit == "ordered" else {}
-        for name, tensor in own:
+        # One that may be moved keeps no addresses, and can do with the given weights' memory.
+        may_share = self._proof.outcome(Life.MOVED).startswith("holds")
+        for name, tensor in own.items():
             weight = given.get(renamed.get(name, name))
-            if weight is not None and name not in floating:
+            if weight is None:
+                continue
+            if name not in floating:
                 tensor.copy_(weight)  # a table of integers, say
-            # One that may be moved keeps no addresses, and can do with the given weights' memory.
-            if weight is not None and self._proof.outcome(Life.MOVED).startswith("holds"):
-                _share(module, name, tensor, weight.detach())
+            is_alike = tensor.dtype == weight.dtype and tensor.stride() == weight.stride()
+            if may_share and is_alike and torch.equal(tensor, weight):  # not derived
+                tensor.data = weight.detach()
         return module
-
-
-def _share(module: nn.Module, name: str, own: Tensor, weight: Tensor) -> None:
-    is_alike = own.dtype == weight.dtype and own.stride() == weight.stride()
-    if is_alike and torch.equal(own, weight):  # not derived
-        path, _, leaf = name.rpartition(".")
-        owner = module.get_submodule(path)
-        if leaf in owner._parameters:
-            owner._parameters[leaf] = nn.Parameter(weight, requires_grad=False)
-        else:
-            owner._buffers[leaf] = weight
 
 
 _BUILT: dict[str, BuiltKernel] = {}
@@ -217,10 +205,7 @@ def version_of(tensor: Tensor) -> object:
     return object() if tensor.is_inference() else tensor._version
 
 
-def _aligned(tensor: Tensor) -> Tensor:
+def aligned(tensor: Tensor) -> Tensor:
+    """Itself where memory holds what it shows, and begins as the judge's does."""
     plain = tensor.resolve_conj().resolve_neg()
-    return plain if plain.data_ptr() % _ALIGNMENT_BYTES == 0 else plain.clone()
-
-
-def first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__
+    return plain if plain.data_ptr() % ALIGNMENT_BYTES == 0 else plain.clone()

@@ -6,31 +6,18 @@ import copy
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any, Literal
 
 import torch
 from pydantic import ValidationError
 from safetensors.torch import load_file
-from torch import Tensor, nn
-from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.utils._pytree import tree_leaves
+from torch import nn
 
-from agent.deployment.built_kernel import (
-    as_the_judge_constructs,
-    built_kernel,
-    first_line,
-    imported,
-    on_device,
-)
-from agent.deployment.loaded_kernel import (
-    Deployment,
-    LoadedCase,
-    LoadedKernel,
-    look_of,
-    may_read_mode,
-)
+from agent.deployment.built_kernel import as_the_judge_constructs, built_kernel, imported, on_device
+from agent.deployment.loaded_kernel import Deployment, LoadedKernel, look_of, may_read_mode
 from agent.deployment.proven_call import TensorForm, proven_call
 from agent.deployment.trial import tables_of, tensors_of, try_out
 from agent.deployment.unsafe_code import unsafe_code
@@ -38,17 +25,12 @@ from agent.optimize import Result
 from agent.record.proof import Proof
 from agent.recording.recorded_calls import draws_kept
 from evaluator.audit_record import Life
-from evaluator.errors import UnusableReferenceError
-from evaluator.evaluation import BaselineTiming, Candidate, CaseTiming, Timing, Verdict
+from evaluator.evaluation import Candidate, CaseTiming, Verdict
 from evaluator.hardware.devices import describe
-from evaluator.judge.blockwise import same
 from evaluator.judge.problem.reference import Reference
 from evaluator.settings import BaselineName, Precision
-from problems.errors import UsageError
+from problems.errors import UsageError, first_line
 from problems.source_file import read_source
-
-_DRAWS = 3
-_TAKEN = ("original", "cases", "calls", "last_reason")
 
 
 def load(
@@ -72,44 +54,35 @@ def load(
     `allow_unsafe`. Raises `UsageError` for what can't be loaded.
     """
     path, source, proof = judged(kernel, allow_unsafe=allow_unsafe)
-    figures = [_figure(timed, against, path) for timed in proof.timed]
+    faster = [_is_faster(timed, against, path) for timed in proof.timed]
     original = _problem_model(proof) if module is None else module
     _check(original)
     cases = _cases(proof)
     misfits = [case.misfit(original) for case in cases]
-    fitting = [number for number, misfit in enumerate(misfits) if not misfit]
-    if not fitting:
+    if all(misfits):
         raise UsageError(
             f"{path} was judged for another module than this {type(original).__name__}, which has"
             f" {misfits[0]}"
         )
-    devices = _devices_named(proof)
+    known = Deployment(gradient, devices=_devices_named(proof))
     used = {
-        number: cases[number]
-        for number in fitting
-        if devices and (figure := figures[number]) and figure.verdict is Verdict.FASTER
+        number: case for number, case in enumerate(cases) if faster[number] and not misfits[number]
     }
-    known = Deployment(
-        original,
-        tuple(
-            LoadedCase(
-                timed.name,
-                timed.weight,
-                figure.verdict if figure else None,
-                figure.speedup if figure else None,
-                uses_kernel=False,
-            )
-            for timed, figure in zip(proof.timed, figures, strict=True)
-        ),
-        gradient,
-        devices=devices,
-    )
-    if used:
-        known = _with_kernel(known, path, source, proof, used)
+    if used and known.devices:
+        file = imported(proof.candidate, source, path, str(known.devices[0]))
+        known = _with_kernel(known, original, proof, file, used)
     original_class: Any = type(original)
-    loaded_class = _loaded_class(original_class)
-    loaded = loaded_class.__new__(loaded_class)
-    vars(loaded).update(vars(original), _deployment=known, _compiled_call_impl=None)
+    kind = _loaded_class(original_class)
+    loaded = kind.__new__(kind)
+    vars(loaded).update(
+        vars(original),
+        original=original,
+        cases={timed.name: n in known.proven for n, timed in enumerate(proof.timed)},
+        calls={"kernel": 0, "original": 0},
+        last_reason="",
+        _deployment=known,
+        _compiled_call_impl=None,
+    )
     return loaded
 
 
@@ -163,48 +136,31 @@ def _proof_of(path: Path, source: str) -> Proof:
 class _Case:
     """What a case's reference says."""
 
-    inputs: Callable[[], list[Any]]
+    model: nn.Module
+    """On meta."""
     initial_arguments: list[Any]
-    given: list[Any]
-    """What `get_inputs()` gives, but for memory."""
-    weights: dict[str, tuple[torch.Size, torch.dtype]]
-    modes: dict[str, bool]
-    numbers: dict[str, dict[str, float]]
-    """Attributes of the module's parts: what they change may be too small for a trial."""
-
-    @cached_property
-    def constants(self) -> dict[int, Tensor]:
-        """Of the leaves of `inputs()`, those tensors that are the same in every draw."""
-        found: dict[int, Tensor] = {}
-        with draws_kept():
-            for seed in range(_DRAWS):
-                torch.manual_seed(seed)
-                leaves = dict(enumerate(tree_leaves(self.inputs())))
-                kept = found if seed else leaves
-                found = {
-                    place: leaf
-                    for place, leaf in leaves.items()
-                    if isinstance(leaf, Tensor) and place in kept and same(leaf, kept[place])
-                }
-        return found
+    inputs: Callable[[], list[Any]]
 
     def misfit(self, module: nn.Module) -> str:
-        shapes = {name: shape for name, (shape, _) in self.weights.items()}
+        shapes = {name: each.shape for name, each in tensors_of(self.model).items()}
         if {name: each.shape for name, each in tensors_of(module).items()} != shapes:
             return "weights of other names or shapes"
-        for name, part in module.named_modules():
-            for key, value in self.numbers.get(name, {}).items():
-                if getattr(part, key, value) != value:
+        parts = dict(module.named_modules())
+        for name, part in self.model.named_modules():
+            for key, value in vars(part).items():
+                # What a number changes may be too small for a trial.
+                if isinstance(value, float) and getattr(parts.get(name), key, value) != value:
                     return "another " + f"{name}.{key}".removeprefix(".")
         return ""
 
     def twin(self, module: nn.Module, device: torch.device) -> nn.Module:
         """A copy with the dtypes and modes of the problem's module."""
-        twin = copy.deepcopy(module).requires_grad_(False)
+        twin, judged = copy.deepcopy(module).requires_grad_(False), tensors_of(self.model)
         for name, tensor in tensors_of(twin).items():
-            tensor.data = tensor.to(device, self.weights[name][1])
+            tensor.data = tensor.to(device, judged[name].dtype)
+        modes = {name: each.training for name, each in self.model.named_modules()}
         for name, each in twin.named_modules():
-            each.training = self.modes.get(name, self.modes[""])
+            each.training = modes.get(name, self.model.training)
         return twin
 
 
@@ -212,19 +168,8 @@ class _Case:
 def _case(reference: str, precision: Precision, device: str) -> _Case:
     with as_the_judge_constructs():
         judged = Reference(reference, torch.device("cpu"), precision)
-        try:
-            with FakeTensorMode():
-                given = judged.problem.inputs(torch.device(device), judged.dtype)
-        except UnusableReferenceError:  # what it draws may depend on values
-            given = judged.problem.inputs(torch.device(device), judged.dtype)
     inputs = partial(judged.problem.inputs, torch.device(device), judged.dtype)
-    weights = {name: (each.shape, each.dtype) for name, each in tensors_of(judged.model).items()}
-    modes = {name: each.training for name, each in judged.model.named_modules()}
-    numbers = {
-        name: {key: value for key, value in vars(part).items() if isinstance(value, float)}
-        for name, part in judged.model.named_modules()
-    }
-    return _Case(inputs, judged.initial_arguments, given, weights, modes, numbers)
+    return _Case(judged.model.to("meta"), judged.initial_arguments, inputs)
 
 
 def _cases(proof: Proof) -> list[_Case]:
@@ -235,7 +180,10 @@ def _cases(proof: Proof) -> list[_Case]:
 def may_fit(proof: Proof, module: nn.Module) -> bool:
     """Whether `load` would try the kernel for it, and its parts have the judged names."""
     names = [name for name, _ in module.named_modules()]
-    return any([*case.modes] == names and not case.misfit(module) for case in _cases(proof))
+    return any(
+        [name for name, _ in case.model.named_modules()] == names and not case.misfit(module)
+        for case in _cases(proof)
+    )
 
 
 def _problem_model(proof: Proof) -> nn.Module:
@@ -249,24 +197,22 @@ def _problem_model(proof: Proof) -> nn.Module:
     return model
 
 
-def _figure(timed: CaseTiming, against: str, path: Path) -> Timing | BaselineTiming | None:
-    """None where a case was not timed."""
+def _is_faster(timed: CaseTiming, against: str, path: Path) -> bool:
     if timed.timing is None or against == "eager":
-        return timed.timing
-    found = timed.timing.baselines.get(BaselineName(against))
-    if found is None:
+        return timed.timing is not None and timed.timing.verdict is Verdict.FASTER
+    if (figure := timed.timing.baselines.get(BaselineName(against))) is None:
         raise UsageError(
             f"the verdict on {path} has no figure against {against}: make a run with --baseline"
             f" {against}"
         )
-    return found
+    return figure.verdict is Verdict.FASTER
 
 
 def _check(module: nn.Module) -> None:
     kind = type(module).__name__
     if isinstance(module, LoadedKernel):
         raise UsageError(f"this {kind} has a kernel already: give its .original")
-    if taken := [name for name in _TAKEN if hasattr(module, name)]:
+    if taken := [name for name in LoadedKernel.__annotations__ if hasattr(module, name)]:
         raise UsageError(f"{kind} has an attribute {taken[0]}, which load() needs: rename it")
     if "forward" in vars(module) or not look_of(module, frozenset()):
         raise UsageError(f"this {kind} has hooks in it, or another forward: remove them")
@@ -284,53 +230,48 @@ def _devices_named(proof: Proof) -> tuple[torch.device, ...]:
 
 
 def _with_kernel(
-    known: Deployment, path: Path, source: str, proof: Proof, used: dict[int, _Case]
+    known: Deployment, original: nn.Module, proof: Proof, file: ModuleType, used: dict[int, _Case]
 ) -> Deployment:
-    own = tensors_of(known.original)
-    here = next((each.device for each in own.values()), known.devices[0])
+    here = next((each.device for each in tensors_of(original).values()), known.devices[0])
     device = here if here in known.devices else known.devices[0]
-    first = used[min(used)]
-    twin = first.twin(known.original, device)
-    names = [name for name in first.weights if not name.endswith("num_batches_tracked")]
-    parameters = tuple(
-        each
+    twin = used[min(used)].twin(original, device)
+    forms = {name: TensorForm.of(tensor) for name, tensor in tensors_of(twin).items()}
+    judged_names = tensors_of(used[min(used)].model)
+    names = [name for name in judged_names if not name.endswith("num_batches_tracked")]
+    defaults = {
+        each.name: each.default
         for each in inspect.signature(twin.forward).parameters.values()
         if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
-    )
-    defaults = [each.default for each in parameters]
-    proven = {
-        number: proven_call(
-            twin, case.initial_arguments, case.given, defaults, case.constants, device
-        )
-        for number, case in used.items()
     }
-    file = imported(proof.candidate, source, path, str(device))
+    values = tuple(defaults.values())
+    with draws_kept():
+        proven = {
+            number: proven_call(twin, case.initial_arguments, case.inputs, values, device)
+            for number, case in used.items()
+        }
     kernel = built_kernel(proof, file, names, proven)
     # Cases that are constructed alike are one module: the smallest is tried.
     faults: dict[str, str] = {}
     for number, call in sorted(proven.items(), key=lambda item: item[1].arguments.size_bytes):
-        if call.construction not in faults:
-            inputs, again = used[number].inputs, call.construction in kernel.tried
+        if (kind := call.construction) not in faults:
+            inputs, again = used[number].inputs, kind in kernel.tried
             with on_device(device):
-                fault = try_out(kernel, number, call, twin, names, inputs, again=again)
-            faults[call.construction] = fault
-            if not fault:
-                kernel.tried.add(call.construction)
+                faults[kind] = try_out(kernel, number, call, twin, names, inputs, again=again)
+    kernel.tried |= {kind for kind, fault in faults.items() if not fault}
     right = {n: call for n, call in proven.items() if not faults[call.construction]}
     if not right:
-        raise UsageError(f"{path} can't be used: {next(iter(faults.values()))}")
+        raise UsageError(f"{file.__file__} can't be used: {next(iter(faults.values()))}")
     free = frozenset(name for name, each in twin.named_modules() if not may_read_mode(each))
     if any(".training" in proof.cases[number].reference for number in right):
         free -= {""}
-    forms = {name: TensorForm.of(tensor) for name, tensor in tensors_of(twin).items()}
     return replace(
         known,
-        cases=tuple(replace(c, uses_kernel=n in right) for n, c in enumerate(known.cases)),
         kernel=kernel,
         proven=right,
-        parameters=parameters,
+        names=tuple(defaults),
+        defaults=values,
         weights={tuple(name.split(".")): forms[name] for name in names},
-        tables={tuple(name.split(".")): tensor for name, tensor in tables_of(twin)},
+        tables={tuple(name.split(".")): tensor for name, tensor in tables_of(twin).items()},
         look=look_of(twin, free),
         free=free,
     )
@@ -338,9 +279,8 @@ def _with_kernel(
 
 @cache
 def _loaded_class(kind: Any) -> type[LoadedKernel]:
-    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return LoadedKernel.forward(self, *args, **kwargs)
-
-    forward.__signature__ = inspect.signature(kind.forward)  # type: ignore[attr-defined]
+    own = LoadedKernel.forward
+    forward = FunctionType(own.__code__, own.__globals__, "forward", None, own.__closure__)
+    vars(forward)["__signature__"] = inspect.signature(kind.forward)
     body = {"__module__": kind.__module__, "forward": forward}
     return type(f"Loaded{kind.__name__}", (LoadedKernel, kind), body)

@@ -2,47 +2,33 @@
 
 from __future__ import annotations
 
-import copy
-import inspect
+import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import CodeType, FunctionType
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.autograd import forward_ad
-from torch.utils.weak import WeakIdKeyDictionary
 
-from agent.deployment.built_kernel import BuiltKernel, version_of
+from agent.deployment.built_kernel import BuiltKernel, aligned, version_of
 from agent.deployment.proven_call import IN_MEMORY, ProvenCall, TensorForm
-from evaluator.evaluation import Verdict
+from agent.deployment.standing import ReadyCall, Standing, is_plain, is_transformed, look_of_values
 from problems.errors import UsageError
 
 Look = tuple[tuple[type, bool | None], ...]
 """Of each module within one: its class, and its mode where that may matter."""
 
 
-@dataclass(frozen=True)
-class LoadedCase:
-    name: str
-    """Its sizes; empty where the problem lists no cases."""
-    weight: float
-    verdict: Verdict | None
-    """Against the rival that was named; None where it was not timed."""
-    speedup: float | None
-    uses_kernel: bool
-
-
 @dataclass
 class Deployment:
-    original: nn.Module
-    cases: tuple[LoadedCase, ...]
     gradient: Literal["original", "raise"]
     kernel: BuiltKernel | None = None
     proven: dict[int, ProvenCall] = field(default_factory=dict)
     """The cases in which the kernel runs."""
-    parameters: tuple[inspect.Parameter, ...] = ()
-    """Of forward, those that may be given by position."""
+    names: tuple[str, ...] = ()
+    """Of forward's parameters, those that may be given by position."""
+    defaults: tuple[Any, ...] = ()
     weights: dict[tuple[str, ...], TensorForm] = field(default_factory=dict)
     tables: dict[tuple[str, ...], Tensor] = field(default_factory=dict)
     """Buffers that no judge varies: a kernel may rely on their values."""
@@ -51,136 +37,113 @@ class Deployment:
     look: Look = ()
     free: frozenset[str] = frozenset()
     """Names of submodules whose mode makes no difference."""
-    seen: WeakIdKeyDictionary = field(default_factory=WeakIdKeyDictionary)
-    """Arguments that have a constant's values: which constant, and their version."""
-    calls: dict[str, int] = field(default_factory=lambda: {"kernel": 0, "original": 0})
-    last_reason: str = ""
+    standing: Standing | None = None
+
+    def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
+        """All values by position, with the defaults; None where they fit no such call."""
+        if not kwargs:
+            return args + self.defaults[len(args) :]
+        rest = dict(zip(self.names[len(args) :], self.defaults[len(args) :], strict=True))
+        return (*args, *(rest | kwargs).values()) if kwargs.keys() <= rest.keys() else None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Deployment:
-        original = copy.deepcopy(self.original, memo)
-        return replace(self, original=original, calls=dict(self.calls))
+        return replace(self, standing=None)
 
 
 class LoadedKernel(nn.Module):
     """What `load` gives: of a class that derives from the original's, with its parameters, buffers,
     submodules and hooks, which both share."""
 
+    original: nn.Module
+    """Beside the submodules, not among them."""
+    cases: dict[str, bool]
+    """By name (none where there is only one): whether the kernel runs there."""
+    calls: dict[str, int]
+    """How many calls ran the kernel, and the original; compiled ones don't count."""
+    last_reason: str
+    """Why the original ran when it last did."""
     _deployment: Deployment
-
-    @property
-    def original(self) -> nn.Module:
-        return self._deployment.original
-
-    @property
-    def cases(self) -> tuple[LoadedCase, ...]:
-        return self._deployment.cases
-
-    @property
-    def calls(self) -> dict[str, int]:
-        """How many calls ran the kernel, and the original; compiled ones don't count."""
-        return self._deployment.calls
-
-    @property
-    def last_reason(self) -> str:
-        """Why the original ran when it last did."""
-        return self._deployment.last_reason
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         known, traced = self._deployment, torch.compiler.is_compiling()
-        case, inputs, weights, reason = _route(self, known, args, kwargs)
-        if not traced:
-            known.calls["original" if reason else "kernel"] += 1
-        if reason:
+        values = known.bound(args, kwargs)
+        look = look_of_values(values) if values and not traced and is_plain() else None
+        standing = known.standing
+        ready = standing.ready.get(look) if standing and look else None
+        if ready and standing and values and ready.serves(values) and standing.holds(self):
+            self.calls["kernel"] += 1
+            return ready.run(values)
+        route = _route(self, known, values)
+        if isinstance(route, str):
             if not traced:
-                known.last_reason = reason
+                self.calls["original"] += 1
+                self.last_reason = route
             return super().forward(*args, **kwargs)
         assert known.kernel is not None
-        watched = traced or torch._C._len_torch_dispatch_stack() > 0
-        if watched or any(type(each) not in IN_MEMORY for each in (*inputs, *weights)):
-            outputs = known.kernel.operator(case, inputs, weights)
-        else:
-            outputs = known.kernel.run(case, inputs, weights)
-        return known.proven[case].result_of(outputs)
+        case, leaves, weights = route
+        call, inputs = known.proven[case], [each for each in leaves if isinstance(each, Tensor)]
+        if traced:
+            return call.result_of(known.kernel.operator(case, inputs, weights))
+        self.calls["kernel"] += 1
+        result = call.result_of(known.kernel.run(case, inputs, weights))
+        if look and all(aligned(each) is each for each in inputs):
+            if not (standing and standing.holds(self)):
+                standing = known.standing = Standing.of(self, known.free, [*known.weights])
+            if standing:
+                device = (*inputs, *weights)[0].device
+                module = known.kernel.instance(call, weights, device)
+                marks = ((n, weakref.ref(leaves[n]), version_of(leaves[n])) for n in call.constants)
+                standing.ready[look] = ReadyCall(call, module, device.index, tuple(marks))
+        return result
 
 
-Route = tuple[int, list[Tensor], list[Tensor], str]
+Route = tuple[int, Sequence[Any], list[Tensor]]
 
 
-def _route(module: nn.Module, known: Deployment, args: tuple[Any, ...], kwargs: Any) -> Route:
-    """The case, inputs and weights, or why the original must run."""
+def _route(module: nn.Module, known: Deployment, values: Sequence[Any] | None) -> Route | str:
+    """The case, the leaves of the arguments and the weights, or why the original must run."""
+    traced = torch.compiler.is_compiling()
     if known.kernel is None:
-        return _original("no case is faster here")
-    if not torch.compiler.is_compiling() and _is_transformed():
-        return _original("a transform is on: vmap, forward-mode derivatives or torch.jit")
+        return "no case is faster here"
+    if not traced and is_transformed():
+        return "a mode is on: vmap, forward-mode derivatives, torch.jit or one for all operators"
     if look_of(module, known.free) != known.look:
-        return _original("a submodule was replaced or has a hook, or the mode was not judged")
-    rest = known.parameters[len(args) :]
-    if not kwargs.keys() <= {each.name for each in rest}:
-        return _original("it takes no such arguments")
-    values = [*args, *(kwargs.get(each.name, each.default) for each in rest)]
-    case, reason = -1, ""
-    for number, call in known.proven.items():
-        found = call.arguments.misfit(values)
-        if not found:
-            case = number
-            break
-        reason = reason or found
-    if case < 0:
-        return _original(reason)
-    leaves = known.proven[case].arguments.leaves_of(values) or ()
-    inputs = [each for each in leaves if isinstance(each, Tensor)]
+        return "a submodule was replaced or has a hook, or the mode was not judged"
+    if values is None:
+        return "it takes no such arguments"
+    of_cases = ((case, call.arguments.leaves_of(values)) for case, call in known.proven.items())
+    case, leaves = next((found for found in of_cases if found[1] is not None), (-1, None))
+    if leaves is None:
+        return "no faster case has arguments of these shapes, strides, dtypes and values"
     weights = [_at(module, path) for path in known.weights]
     for (path, form), weight in zip(known.weights.items(), weights, strict=True):
-        if found := form.misfit(weight):
-            return _original(f"{'.'.join(path)} is {found}")
-    tensors = inputs + weights
+        if not form.fits(weight):
+            return f"{'.'.join(path)} has another dtype, shape or layout"
+    tensors = [*(each for each in leaves if isinstance(each, Tensor)), *weights]
+    if not traced and any(type(each) not in IN_MEMORY for each in tensors):
+        return "a tensor is not in memory"
     device = tensors[0].device
     if device not in known.devices or any(each.device != device for each in tensors):
-        return _original("it was not timed on this device, or there are several")
+        return "it was not timed on this device, or there are several"
     if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):
         if known.gradient == "raise":
             raise UsageError(
                 "a gradient is needed, which no kernel gives: call it in torch.no_grad(), or load"
                 ' it with gradient="original"'
             )
-        return _original("a gradient is needed")
+        return "a gradient is needed"
     if torch.is_autocast_enabled(device.type):
-        return _original("autocast is on")
-    for place, constant in known.proven[case].constants.items():
-        if not _has_values(leaves[place], constant, known.seen):
-            return _original("an argument may have other values than those judged")
-    for path, table in known.tables.items():
-        traced = torch.compiler.is_compiling()
-        if not traced and not _has_values(_at(module, path), table, known.seen):
-            return _original(f"{'.'.join(path)} was changed")
-    return case, inputs, weights, ""
-
-
-def _original(reason: str) -> Route:
-    return -1, [], [], reason
-
-
-def _is_transformed() -> bool:
-    return (
-        torch._C._functorch.peek_interpreter_stack() is not None
-        or forward_ad._current_level >= 0
-        or torch._C._get_tracing_state() is not None
-    )
-
-
-def _has_values(tensor: Tensor, constant: Tensor, seen: WeakIdKeyDictionary) -> bool:
-    """False where that can't be told: in a trace, or while a CUDA graph is captured."""
-    if torch.compiler.is_compiling() or type(tensor) not in IN_MEMORY:
-        return False
-    mark = id(constant), version_of(tensor)
-    if seen.get(tensor) == mark:
-        return True
-    if tensor.is_cuda and torch.cuda.is_current_stream_capturing():
-        return False
-    if not torch.equal(tensor, constant.to(tensor.device)):
-        return False
-    seen[tensor] = mark
-    return True
+        return "autocast is on"
+    constants = known.proven[case].constants
+    judged = [(leaves[place], constant, "an argument") for place, constant in constants.items()]
+    if not traced:
+        judged += [(_at(module, at), table, ".".join(at)) for at, table in known.tables.items()]
+    for tensor, constant, name in judged:
+        # It can't be told in a trace, nor while a CUDA graph is captured.
+        is_hidden = traced or (tensor.is_cuda and torch.cuda.is_current_stream_capturing())
+        if is_hidden or not torch.equal(tensor, constant.to(tensor.device)):
+            return f"{name} may have other values than those judged"
+    return case, leaves, weights
 
 
 def _at(module: Any, path: tuple[str, ...]) -> Any:

@@ -29,28 +29,24 @@ class Places:
         return self.loaded.get("", self.whole) if kernel else self.whole
 
     @classmethod
-    def named(
-        cls, model: nn.Module, name: str, load: Callable[[nn.Module], LoadedKernel]
+    def of(
+        cls,
+        model: nn.Module,
+        only: str | None,
+        proof: Proof,
+        load: Callable[[nn.Module], LoadedKernel],
     ) -> Places:
-        made = load(module := submodule(model, name))
-        every = model.named_modules(remove_duplicate=False)
-        return cls(model, {other: made for other, each in every if each is module})
-
-    @classmethod
-    def fitting(
-        cls, model: nn.Module, proof: Proof, load: Callable[[nn.Module], LoadedKernel]
-    ) -> Places:
-        """All that the kernel fits, but nothing inside another one.
+        """The one of that name, or all that the kernel fits, but nothing inside another one.
 
         Raises `UsageError` where there is none, with what was said of the last one that looked so.
         """
         loaded: dict[str, LoadedKernel] = {}
-        made: dict[nn.Module, LoadedKernel] = {}
+        made = {} if only is None else {(named := submodule(model, only)): load(named)}
         refused: Exception | None = None
         for name, each in model.named_modules(remove_duplicate=False):
             if any(not outer or name.startswith(f"{outer}.") for outer in loaded):
                 continue
-            if each not in made and may_fit(proof, each):
+            if only is None and each not in made and may_fit(proof, each):
                 try:
                     made[each] = load(each)
                 except Exception as error:  # noqa: BLE001  (so does a module that takes other inputs)

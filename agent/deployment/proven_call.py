@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch._subclasses.functional_tensor import FunctionalTensor
-from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
+from torch.utils._pytree import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
 
+from evaluator.judge.blockwise import same
 from evaluator.worker.values import flatten
-from problems.errors import UsageError
+from problems.errors import UsageError, first_line
 
+_DRAWS = 3
 IN_MEMORY = (Tensor, nn.Parameter)
 _PLAIN = (*IN_MEMORY, FakeTensor, FunctionalTensor)
 """Tensors that are known by shape and strides; the last two stand for such in a trace."""
@@ -33,17 +36,12 @@ class TensorForm:
         shape, stride = tuple(tensor.shape), tuple(tensor.stride())
         return cls(shape, stride, tensor.dtype, tensor.is_contiguous())
 
-    def misfit(self, value: Any) -> str:
-        """How a value differs; empty where it doesn't."""
+    def fits(self, value: Any) -> bool:
         if type(value) not in _PLAIN or value.layout is not torch.strided:
-            return "of another type"
-        if value.dtype != self.dtype:
-            return "of another dtype"
-        if tuple(value.shape) != self.shape:
-            return "of another shape"
-        if self.is_contiguous:
-            return "" if value.is_contiguous() else "not contiguous"
-        return "" if tuple(value.stride()) == self.stride else "laid out otherwise"
+            return False
+        if value.dtype != self.dtype or tuple(value.shape) != self.shape:
+            return False
+        return value.is_contiguous() if self.is_contiguous else tuple(value.stride()) == self.stride
 
     def empty(self, device: torch.device) -> Tensor:
         return torch.empty_strided(self.shape, self.stride, dtype=self.dtype, device=device)
@@ -55,49 +53,39 @@ class Arguments:
 
     leaves: tuple[Any, ...]
     spec: TreeSpec
-    is_flat: bool
 
     @classmethod
     def of(cls, values: Iterable[Any]) -> Arguments:
-        given = tuple(values)
-        leaves, spec = tree_flatten(given)
-        forms = tuple(TensorForm.of(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves)
-        return cls(forms, spec, [*map(id, given)] == [*map(id, leaves)])
-
-    def leaves_of(self, values: Sequence[Any]) -> Sequence[Any] | None:
-        """None where they are nested otherwise."""
-        if self.is_flat:
-            return values if len(values) == len(self.leaves) else None
         leaves, spec = tree_flatten(tuple(values))
-        return leaves if spec == self.spec else None
+        forms = (TensorForm.of(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves)
+        return cls(tuple(forms), spec)
+
+    def leaves_of(self, values: Sequence[Any]) -> list[Any] | None:
+        """None where they are others."""
+        leaves, spec = tree_flatten(tuple(values))
+        if spec == self.spec and all(map(_fits, self.leaves, leaves)):
+            return leaves
+        return None
 
     @property
     def size_bytes(self) -> int:
         forms = (leaf for leaf in self.leaves if isinstance(leaf, TensorForm))
         return sum(math.prod(form.shape) * form.dtype.itemsize for form in forms)
 
-    def misfit(self, values: Sequence[Any]) -> str:
-        leaves = self.leaves_of(values)
-        if leaves is None:
-            return "the arguments have another structure"
-        for form, leaf in zip(self.leaves, leaves, strict=True):
-            if isinstance(form, TensorForm):
-                if found := form.misfit(leaf):
-                    return f"an argument is {found}"
-            elif type(leaf) is not type(form) or leaf != form:
-                return "an argument has another value"
-        return ""
-
     def with_tensors(self, made: Callable[[TensorForm], Tensor]) -> tuple[Any, ...]:
         leaves = [made(leaf) if isinstance(leaf, TensorForm) else leaf for leaf in self.leaves]
-        return tuple(leaves if self.is_flat else tree_unflatten(leaves, self.spec))
+        return tuple(tree_unflatten(leaves, self.spec))
+
+
+def _fits(judged: Any, leaf: Any) -> bool:
+    if isinstance(judged, TensorForm):
+        return judged.fits(leaf)
+    return type(leaf) is type(judged) and bool(leaf == judged)
 
 
 @dataclass(frozen=True)
 class ProvenCall:
     initial_arguments: list[Any]
-    construction: str
-    """These as text."""
     arguments: Arguments
     """With the module's defaults."""
     given: int
@@ -110,6 +98,18 @@ class ProvenCall:
     order: tuple[int, ...]
     """For each leaf of the result, which output it is; -1 for None."""
 
+    @cached_property
+    def construction(self) -> str:
+        """What cases have in common that are constructed alike."""
+        return repr(self.initial_arguments)
+
+    def laid_out(self, found: Sequence[Tensor]) -> list[Tensor]:
+        """As the original's."""
+        return [
+            out if out.stride() == form.stride else form.empty(out.device).copy_(out)
+            for out, form in zip(found, self.outputs, strict=True)
+        ]
+
     def result_of(self, outputs: Sequence[Tensor]) -> Any:
         if self.result.is_leaf():
             return outputs[0]
@@ -120,37 +120,34 @@ class ProvenCall:
 def proven_call(
     module: nn.Module,
     initial_arguments: list[Any],
-    given: list[Any],
-    defaults: list[Any],
-    constants: dict[int, Tensor],
+    inputs: Callable[[], list[Any]],
+    defaults: Sequence[Any],
     device: torch.device,
 ) -> ProvenCall:
     """Runs the original on fakes, for the form of its result."""
+    torch.manual_seed(0)
+    given = inputs()
     arguments = Arguments.of([*given, *defaults[len(given) :]])
+    first = enumerate(tree_leaves(given))
+    constants = {place: leaf for place, leaf in first if isinstance(leaf, Tensor)}
+    for seed in range(1, _DRAWS):
+        torch.manual_seed(seed)
+        drawn = tree_leaves(inputs())
+        constants = {n: leaf for n, leaf in constants.items() if same(leaf, drawn[n])}
     with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
         fakes = arguments.with_tensors(lambda form: form.empty(device))
         try:
             leaves, spec = tree_flatten(module.forward(*fakes))
         except Exception as error:
-            what = str(error).strip().partition("\n")[0]
-            raise UsageError(f"{type(module).__name__} can't be traced: {what}") from error
+            kind = type(module).__name__
+            raise UsageError(f"{kind} can't be traced: {first_line(error)}") from error
     if not all(leaf is None or isinstance(leaf, Tensor) for leaf in leaves):
         raise UsageError(f"{type(module).__name__} returns more than tensors")
     # The judge takes the results of a dict in the order of its keys.
     numbered = [
         leaf if leaf is None else torch.tensor(n, device="cpu") for n, leaf in enumerate(leaves)
     ]
-    places = tree_unflatten(numbered, spec)
-    numbers = [int(place) for place in flatten(places)]
+    numbers = [int(place) for place in flatten(tree_unflatten(numbered, spec))]
     forms = tuple(TensorForm.of(leaves[number]) for number in numbers)
     order = tuple(-1 if leaf is None else numbers.index(n) for n, leaf in enumerate(leaves))
-    return ProvenCall(
-        initial_arguments,
-        repr(initial_arguments),
-        arguments,
-        len(given),
-        constants,
-        forms,
-        spec,
-        order,
-    )
+    return ProvenCall(initial_arguments, arguments, len(given), constants, forms, spec, order)

@@ -17,12 +17,12 @@ def difference(before: Sequence[Tensor], after: Sequence[Tensor]) -> tuple[float
     """The largest one, and what is allowed; of what can't be compared NaN."""
     if not before or [(a.shape, a.dtype) for a in after] != [(b.shape, b.dtype) for b in before]:
         return float("nan"), 0.0
-    found = (distance(one, other) for one, other in zip(after, before, strict=True))
+    found = (_distance(one, other) for one, other in zip(after, before, strict=True))
     # One that is NaN comes first.
     return max(found, key=lambda each: each[0] / each[1] if each[0] == each[0] else math.inf)
 
 
-def distance(one: Tensor, other: Tensor) -> tuple[float, float]:
+def _distance(one: Tensor, other: Tensor) -> tuple[float, float]:
     """Of two results, relative to the norm of the other one; and what is allowed."""
     alike = (one == other) | ((one != one) & (other != other))
     a, b = (torch.where(alike & ~other.isfinite(), 0, x) for x in (one, other))

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from problems.errors import UsageError
+from problems.errors import UsageError, first_line
 
 
 def build(reference: str) -> tuple[nn.Module, Any]:
@@ -45,8 +45,7 @@ def build(reference: str) -> tuple[nn.Module, Any]:
 
 def words(error: BaseException) -> str:
     """An error of the user's own code in one line."""
-    text = str(error).strip().partition("\n")[0]
-    return f"{type(error).__name__}: {text}"
+    return f"{type(error).__name__}: {first_line(error)}"
 
 
 def _executed(path: Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from agent.deployment import loaded_kernel
 from agent.deployment.load import load
 from agent.deployment.loaded_kernel import LoadedKernel
 from agent.optimize import optimize
@@ -22,12 +23,14 @@ from tests.task import task
 class Norm(nn.Module):
     """What `NORM` was written from."""
 
+    eps = 1e-6
+
     def __init__(self) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.rand(48) + 0.5)
 
     def forward(self, x, gain=1.0):
-        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * self.weight * gain
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps) * self.weight * gain
 
 
 @pytest.fixture
@@ -48,31 +51,47 @@ def right(loaded: LoadedKernel, *args: object, **kwargs: object) -> str:
 def test_the_kernel_runs_in_a_proven_case(norm: LoadedKernel) -> None:
     with torch.no_grad():
         assert right(norm, X) == right(norm, x=X) == "kernel"
-    (case,) = norm.cases
-    assert case.uses_kernel and case.speedup == 2.0
+    assert norm.cases == {"": True}
     assert list(norm.state_dict()) == ["weight"]
     assert isinstance(norm, Norm)
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    "given",
     [
-        ((X[:5],), "of another shape"),
-        ((torch.randn(48, 6).t(),), "not contiguous"),
-        ((X.double(),), "of another dtype"),
-        ((X.to("meta"),), "not timed on this device"),
-        ((X, 2.0), "another value"),
-        ((X.view(2, 3, 48),), "of another shape"),
+        (X[:5],),
+        (torch.randn(48, 6).t(),),
+        (X.double(),),
+        (X, 2.0),
+        (X.view(2, 3, 48),),
     ],
 )
 @torch.no_grad()
-def test_the_original_runs_for_all_else(norm: LoadedKernel, given: tuple, why: str) -> None:
-    if given[0].is_meta:
-        norm.to("meta")
-        assert norm(*given).is_meta
-        return
-    assert right(norm, *given) == "original"
-    assert why in norm.last_reason
+def test_the_original_runs_for_all_else(norm: LoadedKernel, given: tuple) -> None:
+    assert right(norm, X) == "kernel" and right(norm, *given) == "original"
+    assert norm.last_reason.startswith("no faster case has arguments of these shapes")
+
+
+@torch.no_grad()
+def test_a_call_like_the_last_is_not_looked_at_twice(
+    block: LoadedKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = torch.randn(4, 8)
+    assert right(block, x) == "kernel"
+    monkeypatch.setattr(loaded_kernel, "_route", lambda *_: "looked at again")
+    assert right(block, x.clone()) == right(block, x=x, scale=2.0) == "kernel"
+    for other in (
+        torch._neg_view(x),
+        torch.randn(33)[1:].view(4, 8),
+        x.t().contiguous().t(),
+        x[:3],
+    ):
+        assert right(block, other) == "original"
+    assert right(block, x, 2) == "original"
+    with torch.enable_grad():
+        assert right(block, x) == "original"
+    block.norm.weight.add_(1.0)
+    assert right(block, x) == "original"
 
 
 def test_a_gradient_is_never_dropped(norm: LoadedKernel, tmp_path: Path) -> None:
@@ -144,7 +163,7 @@ def test_copies_have_weights_of_their_own(norm: LoadedKernel, tmp_path: Path) ->
 def test_other_dtypes_and_devices(norm: LoadedKernel) -> None:
     norm.to(torch.bfloat16)
     assert right(norm, X.bfloat16()) == "original"
-    assert right(norm, X) == "original" and "weight is of another dtype" in norm.last_reason
+    assert right(norm, X) == "original" and "weight has another dtype" in norm.last_reason
     norm.float()
     assert right(norm, X) == "kernel"
     with torch.autocast("cpu", torch.bfloat16):
@@ -156,11 +175,12 @@ def test_other_dtypes_and_devices(norm: LoadedKernel) -> None:
 @pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
 @torch.no_grad()
 def test_transforms_get_the_original(norm: LoadedKernel) -> None:
+    assert right(norm, X) == "kernel"
     many = torch.randn(3, 6, 48)
     torch.testing.assert_close(torch.vmap(norm)(many), torch.vmap(norm.original)(many))
     _, tangent = torch.func.jvp(norm, (X,), (X,))
     torch.testing.assert_close(tangent, torch.func.jvp(norm.original, (X,), (X,))[1])
-    assert norm.calls["kernel"] == 0
+    assert norm.calls["kernel"] == 1
     traced = torch.jit.trace(norm, X)
     torch.testing.assert_close(traced(2 * X), norm.original(2 * X))
 
@@ -273,8 +293,7 @@ def test_of_several_cases_the_kernel_gets_those_that_it_wins(tmp_path: Path) -> 
     norm = load(proven(tmp_path, NORM, NORM_IN_CPP, speedups=SLICES), Norm())
     ran = [right(norm, torch.randn(rows, 48)) for rows in (6, 7, 8, 9)]
     assert ran == ["kernel", "original", "original", "original"]
-    assert [case.uses_kernel for case in norm.cases] == [True, False, False]
-    assert [case.name for case in norm.cases] == ["rows=6, 48", "rows=7, 48", "rows=8, 48"]
+    assert norm.cases == {"rows=6, 48": True, "rows=7, 48": False, "rows=8, 48": False}
 
 
 @torch.no_grad()
@@ -305,11 +324,10 @@ def test_readmes_example_is_optimised_and_loaded(tmp_path: Path) -> None:
     options = {"model": "offline/tuner", "budget": 1, "device": "cpu", "timing_seconds": 0.5}
     result = optimize(problem, output=str(tmp_path / "run"), **options)
     loaded = load(result)
-    (case,) = loaded.cases
-    assert case.speedup == result.speedup
     x = torch.randn(512, 1024)
+    is_faster = result.details.verdict.timing.verdict == "faster"
     with torch.no_grad():
-        assert right(loaded, x) == ("kernel" if case.verdict == "faster" else "original")
+        assert right(loaded, x) == ("kernel" if is_faster else "original")
     assert right(loaded, x) == "original"  # its weight needs a gradient
 
 
@@ -329,7 +347,7 @@ def test_a_case_of_another_module_is_left_out(tmp_path: Path) -> None:
     module.factor = 1.5
     loaded = load(path, module)
     assert right(loaded, X) == "kernel"
-    assert [case.uses_kernel for case in loaded.cases] == [False, True]
+    assert [*loaded.cases.values()] == [False, True]
 
 
 def test_layers_of_a_kind_are_compiled_once(tmp_path: Path) -> None:
@@ -400,18 +418,9 @@ def test_values_that_never_changed_are_those_that_were_judged(tmp_path: Path) ->
 def test_a_table_that_is_changed_is_none_that_was_judged(tmp_path: Path) -> None:
     init = "self.register_buffer('mask', torch.ones(48).cumsum(0))"
     problem = task("return x * self.mask", init=init, x="torch.randn(6, 48)")
-
-    class Masked(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.register_buffer("mask", torch.ones(48).cumsum(0))
-
-        def forward(self, x):
-            return x * self.mask
-
-    masked = load(proven(tmp_path, problem, kernel_of(problem)), Masked())
+    masked = load(proven(tmp_path, problem, kernel_of(problem)))
     assert right(masked, X) == right(masked, X) == "kernel"
     masked.mask[3] = 7.0
-    assert right(masked, X) == "original" and masked.last_reason == "mask was changed"
+    assert right(masked, X) == "original" and masked.last_reason.startswith("mask may have other")
     masked.mask[3] = 4.0
     assert right(copy.deepcopy(masked), X) == right(masked, X) == "kernel"

@@ -17,6 +17,7 @@ from agent.deployment.unsafe_code import unsafe_code
 from evaluator.audit_record import Life
 from problems.errors import UsageError
 from tests.agent.proven_kernel import NORM, NORM_IN_CPP, kernel_of, proven
+from tests.agent.test_deployment import Norm
 from tests.command import ROOT
 from tests.task import task
 
@@ -55,17 +56,6 @@ def test_a_kernel_for_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     path.with_suffix(".json").write_text(text.replace('"device":"cpu"', '"device":"cuda:0"'))
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert "this machine has no GPU" in refused(path)
-
-
-class Norm(nn.Module):
-    eps = 1e-6
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(48))
-
-    def forward(self, x):
-        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps) * self.weight
 
 
 def test_modules_that_are_others(tmp_path: Path) -> None:
