@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from evaluator.builder.toolchain import find_tool
 from evaluator.collect.collected import Collected, KernelTrace
@@ -17,13 +19,13 @@ from evaluator.collect.nsight import read_report
 from evaluator.collect.nsight.ncu_metrics import SECTIONS, names
 from evaluator.collect.nsight.read_report import REPORT
 from evaluator.collect.target.broker import Broker
-from evaluator.collect.target.program import run
+from evaluator.collect.target.program import Program
 from evaluator.collect.target.target import Target
 from evaluator.collect.target.target_request import read_request
 from evaluator.errors import ProfilerError
 from evaluator.hardware.device_lock import ncu_lock
 from evaluator.hardware.devices import DeviceInfo
-from evaluator.walls.environment import python_module
+from evaluator.walls.environment import clean_environment, python_module
 from problems.cache_folder import cache_folder, keep
 
 _MOST_KERNELS = 200
@@ -89,25 +91,49 @@ def collect_ncu(
     """
     command, unknown = ncu_command(device.name)
     waiting = session.take(command) if session is not None else None
-    # Started before the lock is held: while it waits for that one, it imports.
-    with closing(waiting or Target("ncu", command)) as target:
-        asked = time.monotonic()
-        with ncu_lock(device), Broker(read_request(folder).settings.device) as broker:
-            turn_s = time.monotonic() - asked
-            collected = target.run(folder, broker, report=REPORT, timeout_s=timeout_s)
-    if session is not None:
-        # No candidate runs any more, and reading the report takes a second.
-        with suppress(OSError):
-            session.prepare(command)
-    if not (folder / REPORT).is_file():
-        raise ProfilerError("ncu profiled no kernel")
-    begin = time.monotonic()
-    reading = python_module(read_report.__name__, command[0], str(folder))
-    text = run(reading, folder, timeout_s=timeout_s, name="reading ncu's report")
+    with _reader(command[0], folder) as (reader, begin_reading):
+        # Started before the lock is held: while it waits for that one, it imports.
+        with closing(waiting or Target("ncu", command)) as target:
+            asked = time.monotonic()
+            with ncu_lock(device), Broker(read_request(folder).settings.device) as broker:
+                turn_s = time.monotonic() - asked
+                collected = target.run(folder, broker, report=REPORT, timeout_s=timeout_s)
+        if session is not None:
+            # No candidate runs any more, and reading the report takes a second.
+            with suppress(OSError):
+                session.prepare(command)
+        if not (folder / REPORT).is_file():
+            raise ProfilerError("ncu profiled no kernel")
+        begin = time.monotonic()
+        begin_reading.close()
+        text = reader.finish(timeout_s, whole=True)
     trace = KernelTrace.model_validate_json(text)
     missing = tuple(dict.fromkeys((*unknown, *trace.missing)))
     collected = collected.after({"turn": turn_s, "import": time.monotonic() - begin})
     return collected.model_copy(update={"gpu": trace.model_copy(update={"missing": missing})})
+
+
+@contextmanager
+def _reader(ncu: str, folder: Path) -> Iterator[tuple[Program, IO[bytes]]]:
+    """A process that imports what it needs, and reads the report once the pipe is closed."""
+    command = python_module(read_report.__name__, ncu, str(folder))
+    reads, writes = os.pipe()
+    with os.fdopen(writes, "wb") as pipe:
+        try:
+            reader = Program(
+                command,
+                folder,
+                clean_environment(folder),
+                apart=True,
+                name="reading ncu's report",
+                stdin=reads,
+            )
+        finally:
+            os.close(reads)
+        try:
+            yield reader, pipe
+        finally:
+            reader.end()
 
 
 def ncu_command(device_name: str) -> tuple[list[str], list[str]]:

@@ -1,6 +1,7 @@
 """Reads a report of Nsight Compute: `python -m evaluator.collect.nsight.read_report NCU FOLDER`.
 
-A process of its own, since the report was written beside a candidate. It prints a `KernelTrace`.
+A process of its own, since the report was written beside a candidate. It is started before there
+is one, and reads once its input ends. It prints a `KernelTrace`.
 `ncu --import` is called twice: no call prints more than one page, the figures of all kernels are on
 the raw page, and the samples of each instruction on the source page.
 """
@@ -64,6 +65,9 @@ def _printed(reading: subprocess.Popen[bytes], *, may_fail: bool = False) -> str
 
 
 if __name__ == "__main__":
+    import evaluator.collect.nsight.raw_page  # noqa: F401  (it takes half a second)
+
+    sys.stdin.read()
     try:
         print(read_report(sys.argv[1], Path(sys.argv[2])).model_dump_json())
     except ProfilerError as error:

@@ -11,22 +11,12 @@ from pathlib import Path
 
 from evaluator.errors import ProfilerError
 from evaluator.judge.workers.printed import Printed
-from evaluator.walls.environment import clean_environment
 
 _LOG_BYTES = 16384
 _WHOLE_BYTES = 128 * 2**20
 """Of what a program prints: a profiler's pages come so."""
 _ENDING_S = 10.0
 """For a driver to take back what a killed process had of a GPU."""
-
-
-def run(command: Sequence[str], folder: Path, *, timeout_s: float, name: str = "") -> str:
-    """Run a trusted command in `folder` and return what it printed.
-
-    Raises `ProfilerError` if it takes too long or fails.
-    """
-    program = Program(command, folder, clean_environment(folder), apart=True, name=name)
-    return program.finish(timeout_s, whole=True)
 
 
 class Program:
@@ -39,6 +29,7 @@ class Program:
         apart: bool = False,
         name: str = "",
         most_bytes: int = _WHOLE_BYTES,
+        stdin: int = subprocess.DEVNULL,
     ) -> None:
         """Start it. `apart`: in a session of its own, which others begin themselves. `name`: what
         it is called where it fails; by default as the command. `most_bytes`: of what it prints."""
@@ -50,7 +41,7 @@ class Program:
                 command,
                 cwd=folder,
                 env=environment,
-                stdin=subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=self._printed.for_worker,
                 stderr=subprocess.STDOUT,
                 start_new_session=apart,

@@ -105,6 +105,10 @@ def _collect(
         most_bytes = mapped_bytes() + settings.memory_limit_bytes
         resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
         layers.append("memory_limit")
+    if device.type == "cuda":
+        # ncu saves and restores all that the process holds, for each time that it replays a kernel.
+        del values
+        torch.cuda.empty_cache()
     stages.end("prepare")
     module = _candidate(request, reference, state, broker)
     stages.end("build")
