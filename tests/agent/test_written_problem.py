@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from evaluator.settings import Precision
 from problems.errors import UsageError
 from problems.loader import load_problem
 from tests.agent import users_model
-from tests.agent.users_model import Gated, Stacked
+from tests.agent.users_model import Block, Gated, Stacked
 
 FILE = users_model.__file__
 
@@ -225,41 +226,71 @@ def test_the_command_makes_the_problem_in_another_process(
     assert "Block" not in plan["prompt"]
 
 
-BAD = [
-    ("nothing.py:build", "", "nothing.py:build: give the function of a file"),
-    (FILE, "", ": give the function of a file, like my_model.py:build"),
-    (f"{FILE}:buidl", "", "has no function buidl; did you mean build?"),
-    (f"{FILE}:raising", "", "raised ValueError: no weights here"),
-    (f"{FILE}:one_value", "", "returns Block; it must return (model, inputs)"),
-    (f"{FILE}:without_tensors", "", "Block does not run with these inputs: TypeError"),
-    (f"{FILE}:other_shape", "", "Block does not run with these inputs: RuntimeError"),
-    (f"{FILE}:other_name", "", "missing a required argument: 'x'"),
-    (f"{FILE}:build", "mpl", "Block has no module 'mpl'; it has mlp"),
-    (f"{FILE}:build", "unused", "unused is not called when the model runs"),
-    (f"{FILE}:with_object", "inner", "inner gets object as settings"),
-    (f"{FILE}:without_source", "", "the source of T.forward can't be read"),
-    (f"{FILE}:build", "called", "<lambda> is not made with def: write it as a function"),
-    (f"{FILE}:build", "whole", "Whole.forward uses whole, which the judge can't import"),
-    (f"{FILE}:hooked", "", "Gated, written down, does not do what it did (results differ by"),
-    (f"{FILE}:wrong", "", "Other, written down, does not do what it did (results differ by"),
-    (f"{FILE}:named", "", "Named, written down, does not do what it did (results differ by"),
-    (f"{FILE}:silent", "", "Silent, written down, does not do what it did (results are no tensors"),
-    (f"{FILE}:constants", "", "Constants.index holds 100 constants, too many"),
-    (f"{FILE}:parametrized", "", "ParametrizedLinear, written down"),
-]
+def without_source() -> nn.Module:
+    made: dict[str, Any] = {}
+    exec("import torch\nclass T(torch.nn.Module):\n  def forward(self, x):\n    return x", made)
+    return made["T"]()
 
 
-@pytest.mark.parametrize(("reference", "name", "told"), BAD, ids=[told for *_, told in BAD])
-def test_a_bad_input_is_one_line(
+def hooked() -> nn.Module:
+    module = Gated(8).eval()
+    module.norm.register_forward_hook(lambda *given: given[-1] * 2)
+    return module
+
+
+ROWS = torch.randn(2, 8)
+
+
+@pytest.mark.parametrize(
+    ("module", "inputs", "name", "told"),
+    [
+        (Gated(8), None, "", "needs inputs"),
+        (3, ROWS, "", "takes a problem or a torch.nn.Module"),
+        (Block(), ROWS, "mpl", "Block has no module 'mpl'; it has mlp"),
+        (Block(), ROWS, "unused", "unused is not called when the model runs"),
+        (Block(), "a text", "", "Block does not run with these inputs: TypeError"),
+        (Block(), torch.ones(2, 9), "", "Block does not run with these inputs: RuntimeError"),
+        (Gated(8), {"y": ROWS}, "", "missing a required argument: 'x'"),
+        (users_model.Given(), ROWS, "inner", "inner gets object as settings"),
+        (without_source(), ROWS, "", "the source of T.forward can't be read"),
+        (Block(), ROWS, "called", "<lambda> is not made with def: write it as a function"),
+        (Block(), ROWS, "whole", "Whole.forward uses whole, which the judge can't import"),
+        (users_model.Constants(), torch.ones(100), "", "Constants.index holds 100 constants, too"),
+        (nn.utils.parametrizations.weight_norm(nn.Linear(8, 4)), ROWS, "", "Linear, written down"),
+        (hooked(), ROWS, "", "Gated, written down, does not do what it did (results differ by"),
+        (users_model.Other(), (ROWS, (ROWS, 1.0)), "", "Other, written down, does not"),
+        (users_model.Named(), {"x": ROWS, "scale": 2.0}, "", "Named, written down, does not"),
+        (users_model.Silent(), ROWS, "", "does not do what it did (results are no tensors"),
+    ],
+)
+def test_what_is_refused_is_told_in_one_line(
+    module: object, inputs: Any, name: str, told: str
+) -> None:
+    with pytest.raises(UsageError, match=re.escape(told)) as caught:
+        from_module(module, inputs, name)
+    assert "\n" not in str(caught.value)
+    assert not Path("runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("reference", "told"),
+    [
+        ("nothing.py:build", "nothing.py:build: give the function of a file"),
+        (FILE, ": give the function of a file, like my_model.py:build"),
+        (f"{FILE}:buidl", "has no function buidl; did you mean build?"),
+        (f"{FILE}:raising", "raised ValueError: no weights here"),
+        (f"{FILE}:one_value", "returns Block; it must return (model, inputs)"),
+    ],
+)
+def test_a_bad_file_is_one_line(
     reference: str,
-    name: str,
     told: str,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Here, instead of in a process that imports everything for each of them."""
     monkeypatch.setattr(written_problem, "from_file", written_problem._from_file)
-    assert serve(app, "run", ["--from", reference, "--module", name]) == 2
+    assert serve(app, "run", ["--from", reference]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: ") and told in line
     assert not Path("runs").exists()
@@ -272,8 +303,6 @@ def test_a_bad_input_is_one_line(
         (("level1_7_rms_norm",), {"module": "mlp"}, "module= names a part"),
         (("level1_7_rms_norm",), {"bugdet": 3}, "option 'bugdet': did you mean 'budget'"),
         (("nope",), {}, "no problem 'nope'"),
-        ((nn.ReLU(),), {}, "needs inputs"),
-        ((3,), {}, "takes a problem or a torch.nn.Module"),
     ],
 )
 def test_mistakes_of_a_call(given: tuple[Any, ...], options: dict[str, Any], told: str) -> None:

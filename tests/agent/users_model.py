@@ -163,54 +163,6 @@ def llama() -> tuple[nn.Module, Any]:
     return model.eval().bfloat16(), words
 
 
-def with_object() -> tuple[nn.Module, Any]:
-    return Given(), (torch.ones(2, 8),)
-
-
-def without_source() -> tuple[nn.Module, Any]:
-    made: dict[str, Any] = {}
-    exec("import torch\nclass T(torch.nn.Module):\n  def forward(self, x):\n    return x", made)
-    return made["T"](), (torch.ones(2),)
-
-
-def hooked() -> tuple[nn.Module, Any]:
-    module = Gated(8)
-    module.norm.register_forward_hook(lambda *given: given[-1] * 2)
-    return module.eval(), torch.randn(2, 8)
-
-
-def named() -> tuple[nn.Module, Any]:
-    return Named(), {"x": torch.ones(3), "scale": 2.0}
-
-
-def wrong() -> tuple[nn.Module, Any]:
-    return Other(), (torch.ones(3), (torch.ones(3), 1.0))
-
-
-def silent() -> tuple[nn.Module, Any]:
-    return Silent(), torch.ones(3)
-
-
-def constants() -> tuple[nn.Module, Any]:
-    return Constants(), torch.ones(100)
-
-
-def parametrized() -> tuple[nn.Module, Any]:
-    return nn.utils.parametrizations.weight_norm(nn.Linear(4, 4)), torch.ones(2, 4)
-
-
-def other_shape() -> tuple[nn.Module, Any]:
-    return Block(), torch.ones(2, 9)
-
-
-def other_name() -> tuple[nn.Module, Any]:
-    return Gated(8), {"y": torch.ones(2, 8)}
-
-
-def without_tensors() -> tuple[nn.Module, Any]:
-    return Block(), "a text"
-
-
 def one_value() -> nn.Module:
     return Block()
 
