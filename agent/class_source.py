@@ -223,8 +223,7 @@ class _Writing:
         name = self._name(wanted, value)
         if len(self._meant) == before:
             return name
-        is_function = isinstance(value, types.FunctionType)
-        if is_function and value.__module__.partition(".")[0] not in _NEVER_WRITTEN:
+        if isinstance(value, types.FunctionType) and _root(value.__module__) not in _NEVER_WRITTEN:
             node = self._function(inspect.unwrap(value), name)
             self._read[None] |= _attributes(node)
             self.definitions[name] = ast.unparse(node)
@@ -243,10 +242,7 @@ class _Writing:
         """Its tree under a new name, without annotations; all that it uses gets written, too."""
         node: ast.FunctionDef = _Plain().visit(_source_of(function))
         node.name = name
-        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-        outside = function.__globals__ | {
-            free: cell.cell_contents for free, cell in cells if free != "__class__"
-        }
+        outside = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
         names = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
         bound = {each.id for each in names if isinstance(each.ctx, ast.Store)}
         bound |= {each.arg for each in ast.walk(node) if isinstance(each, ast.arg)}
@@ -327,9 +323,12 @@ def _import(value: Any, wanted: str, home: str | None, name: str) -> str:
 
 
 def _is_installed(module: str | None) -> bool:
-    root = (module or "").partition(".")[0]
-    file = getattr(sys.modules.get(root), "__file__", None)
-    return root in _NEVER_WRITTEN or "site-packages" in (file or "")
+    file = getattr(sys.modules.get(_root(module)), "__file__", None)
+    return _root(module) in _NEVER_WRITTEN or "site-packages" in (file or "")
+
+
+def _root(module: str | None) -> str:
+    return (module or "").partition(".")[0]
 
 
 def _modes(module: nn.Module) -> Iterator[str]:
