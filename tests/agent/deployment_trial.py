@@ -63,16 +63,15 @@ def trained_cnn(device: str) -> CNN:
 
 
 def models(device: str) -> Iterator[tuple[str, nn.Module, Any, str]]:
-    """On a GPU of sizes that keep it busy, and a transformer in bfloat16."""
+    """On a GPU of sizes that keep it busy."""
     large = device != "cpu"
     hidden, tokens = (4096, (4, 2048)) if large else (512, (4, 128))
     config = LlamaConfig(
         hidden_size=hidden, intermediate_size=2 * hidden, num_attention_heads=hidden // 128,
         num_key_value_heads=hidden // 256, num_hidden_layers=2, vocab_size=1000,
     )  # fmt: skip
-    llama = LlamaModel(config).eval().to(device, torch.bfloat16 if large else torch.float32)
     words = {"input_ids": torch.randint(0, 1000, tokens, device=device), "use_cache": False}
-    yield "LlamaModel", llama, words, "layers.0.input_layernorm"
+    yield "LlamaModel", LlamaModel(config).eval().to(device), words, "layers.0.input_layernorm"
     tail = nn.Sequential(nn.GELU(), nn.LayerNorm(1024))
     counts = (65536, 65536, 8192) if large else (2048, 2048, 256)
     rows = [(torch.randn(count, 512, device=device),) for count in counts]
@@ -95,6 +94,7 @@ def trained_alike(model: nn.Module, original: nn.Module, inputs: Any) -> str:
 
 def main(device: str, *only: str) -> None:
     torch.manual_seed(0)
+    torch.set_float32_matmul_precision("high")  # as most who run such models do
     for number, (title, model, inputs, name) in enumerate(models(device)):
         if only and str(number) not in only:
             continue
