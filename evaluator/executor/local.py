@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -54,6 +55,7 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
 
         self._slots = DeviceSlots([slot(name) for name in devices])
         self._kept = KeptChecks(folder)
+        self._set_up = ThreadPoolExecutor(1, thread_name_prefix="set-up")
         self._on_cpu = devices[0] == "cpu"
         ahead = 1 if self._on_cpu else builders_for(len(devices), executors)
         self._builders = Builders(builder, devices[0], folder, ahead)
@@ -71,7 +73,13 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
     def check(self, request: CheckRequest) -> Rival:
         for slot in self._slots:
             if (known := self._kept.found(request, slot.device)) is not None:
+                # The judge has it ready for the first candidate, or that one meets the error.
+                bare = request.model_copy(update={"rival": "none"})
+                self._set_up.submit(self._checked, bare)
                 return known
+        return self._checked(request)
+
+    def _checked(self, request: CheckRequest) -> Rival:
         with self._slots.taken(request.reference) as slot:
             answer = slot.judge.ask(request.on(slot.device).model_dump_json().encode())
         found = Rival.model_validate_json(answer)
@@ -115,9 +123,11 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
         return {slot.device: pid for slot in self._slots if (pid := slot.judge.pid) is not None}
 
     def close(self) -> None:
+        self._set_up.shutdown(wait=False, cancel_futures=True)
         for slot in self._slots:
             slot.judge.close()
         self._builders.close()
+        self._set_up.shutdown()
 
     def __exit__(self, *_: object) -> None:
         self.close()

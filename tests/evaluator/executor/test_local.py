@@ -63,7 +63,8 @@ def test_what_a_check_sets_up_serves_the_first_candidate(rival: str, tmp_path: P
     assert {"aten::mul", "aten::add"} <= {kernel.name for kernel in found.longest}
     with LocalExecutor("cpu") as later:
         assert later.check(problem) == found
-        assert not later.judge_pids, "nothing was started to know that"
+        assert later.evaluate(candidate).status is Status.CORRECT
+    assert diary.read_text() == 2 * imports, "the second judge has set it up once"
 
 
 HOLDS = """
