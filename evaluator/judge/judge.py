@@ -77,6 +77,8 @@ class Judge:
         """Set a problem up with its hidden sizes and its eager baseline, which later evaluations
         use. Raises `InfrastructureError` where one of them cannot be had."""
         with self.holding(request.settings.device):
+            if request.rival == "compile" and self._zygote and self.device.type == "cuda":
+                self._zygote.compilers.begin(worker_limits(self.device, None))
             context = self.context_for(request)
             try:
                 context.hidden(request.hidden_references)

@@ -50,6 +50,9 @@ class WorkerFactory:
         """
         limits = self._limits if confine else worker_limits(self.device, None)
         worker = self.zygote.fork(limits, confine=confine)
+        if not confine and self.device.type == "cuda":
+            # Other problems may have to be compiled, too: what is imported touches no device.
+            self.zygote.compilers.begin(limits)
         if another:
             self.zygote.pool.prepare(limits)
         elif confine and self.device.type == "cuda":

@@ -26,10 +26,6 @@ class Samplings:
     def first(self) -> Sampling:
         return self.each[0]
 
-    @property
-    def all_held(self) -> bool:
-        return self.first.held >= {None, *self.first.baselines}
-
     def latencies_us(self) -> list[list[float]]:
         return [self._net(s, s.candidate, s.baselines[BaselineName.EAGER]) for s in self.each]
 

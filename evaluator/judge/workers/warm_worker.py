@@ -27,14 +27,17 @@ class WarmWorker:
         device: str,
         fork: Callable[[], WorkerProcess],
         making: Executor,
+        *,
+        compiles: bool = False,
     ) -> None:
         """Begins with the first step at once, in `making`. `device`: whose context the worker
-        makes. `fork` may raise `InfrastructureError`."""
+        makes. `fork` may raise `InfrastructureError`. `compiles`: with PyTorch's compiler."""
         self.limits = limits
         self.worker: WorkerProcess | None = None
         """Once it is made, and None where it couldn't be."""
         self._device = device
         self._making = making
+        self._compiles = compiles
         self._has_context = self._completing = False
         self._step = making.submit(self._make, fork)
 
@@ -61,7 +64,8 @@ class WarmWorker:
 
     def _is_warm(self, worker: WorkerProcess, *, context: bool = True) -> bool:
         try:
-            worker.channel.send(Kind.WARM, WarmOrder(self._device, context).encode())
+            order = WarmOrder(self._device, context, self._compiles)
+            worker.channel.send(Kind.WARM, order.encode())
             answer = worker.channel.receive(START_TIMEOUT_S)
         except WireError as error:
             said = f"{error!r} {worker.end().log[-400:]}"
@@ -111,12 +115,16 @@ class WarmPool:
         device: str,
         fork: Callable[[WorkerLimits], WorkerProcess],
         may_wait: Callable[[], bool],
+        *,
+        compiles: bool = False,
     ) -> None:
         """`device`: whose context a warm worker makes. Where none `may_wait`, because a candidate
-        could reach it, there is none, and a fork takes as long as it takes."""
+        could reach it, there is none, and a fork takes as long as it takes. `compiles`: they have
+        PyTorch's compiler at hand."""
         self._device = device
         self._fork = fork
         self._may_wait = may_wait
+        self._compiles = compiles
         self._waiting: deque[WarmWorker] = deque()
         self._making = ThreadPoolExecutor(1, "warm worker")
         # The thread starts now: a candidate may take all the threads that there are.
@@ -140,7 +148,13 @@ class WarmPool:
                 self._waiting.remove(waiting)
                 waiting.end()
         while len(self._waiting) < count:
-            new = WarmWorker(limits, self._device, lambda: self._fork(limits), self._making)
+            new = WarmWorker(
+                limits,
+                self._device,
+                lambda: self._fork(limits),
+                self._making,
+                compiles=self._compiles,
+            )
             self._waiting.append(new)
 
     def prepare(self, limits: WorkerLimits, then: Callable[[], None] = lambda: None) -> None:

@@ -72,6 +72,13 @@ class Zygote:
         self.pool = WarmPool(
             device, lambda limits: self._fork_fresh(limits, confine=True), self._may_wait
         )
+        self.compilers = WarmPool(
+            device,
+            lambda limits: self._fork_fresh(limits, confine=False),
+            self._may_wait,
+            compiles=True,
+        )
+        """Trusted ones, for what `torch.compile` makes of references."""
         self._talks = threading.Lock()
         self._groups = memory_group.tried()
         self._numbers = itertools.count(1)
@@ -132,7 +139,8 @@ class Zygote:
         layers that it could put up and that an attack did not break.
         """
         self._walls()
-        if confine and (worker := self.pool.take(limits)) is not None:
+        pool = self.pool if confine else self.compilers
+        if (worker := pool.take(limits)) is not None:
             return worker
         return self._fork_fresh(limits, confine=confine)
 
@@ -233,6 +241,7 @@ class Zygote:
 
     def close(self) -> None:
         self.pool.close()
+        self.compilers.close()
         self._channel.close()
         try:
             self._process.wait(2.0)

@@ -11,10 +11,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import astuple
 from pathlib import Path
 
 import pytest
 
+from evaluator.backend_flags import BackendFlags
 from evaluator.errors import DeviceError, InfrastructureError
 from evaluator.evaluation import Status
 from evaluator.hardware.device_lock import device_lock
@@ -31,6 +33,7 @@ from evaluator.judge.workers.process import WorkerLimits, WorkerProcess
 from evaluator.judge.workers.warm_worker import WarmWorker
 from evaluator.judge.workers.zygote import Zygote
 from evaluator.walls.environment import python_path
+from evaluator.worker.orders import LoadOrder
 from tests.evaluator.made_requests import HONEST, evaluation_request
 from tests.evaluator.processes import descendants, still_running
 
@@ -159,6 +162,20 @@ def test_a_trusted_worker_leaves_it_alone(running):
     with running.fork(WorkerLimits(None, cpu_seconds=60), confine=False) as trusted:
         assert trusted is not waits
     assert made(running) is waits and answers(waits)
+
+
+def test_a_trusted_one_has_the_compiler_at_hand(running):
+    limits = WorkerLimits(None, cpu_seconds=60)
+    running.compilers.begin(limits)
+    running.compilers.settle()
+    waits = running.compilers.first.worker
+    source = "import sys\nsys.modules['torch._inductor.compile_fx']\nclass Model: pass\n"
+    order = LoadOrder(source, "Model", 1, "float32", astuple(BackendFlags()), "lines")
+    with running.fork(limits, confine=False) as trusted:
+        assert trusted is waits
+        trusted.channel.send(Kind.LOAD, order.encode())
+        assert trusted.channel.receive(30.0).kind is Kind.WARMED
+        assert trusted.channel.receive(30.0).kind is Kind.IMPORTED
 
 
 def test_with_other_limits_it_is_of_no_use_and_ended(running):
