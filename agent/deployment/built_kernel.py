@@ -8,7 +8,6 @@ import types
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,6 @@ from problems.errors import UsageError, first_line
 
 ALIGNMENT_BYTES = 64
 """Tensors that kernels were judged with begin at least so."""
-_NUMBERS = count()
 
 
 class BuiltKernel:
@@ -60,7 +58,7 @@ class BuiltKernel:
         self.tried: set[str] = set()
         """By how it was constructed."""
         self.operator = torch.library.custom_op(
-            f"kernel_refinery::k_{proof.candidate}_{next(_NUMBERS)}",
+            f"kernel_refinery::k_{proof.candidate}_{len(_BUILT)}",
             self.run,
             mutates_args=(),
             schema="(int case, Tensor[] inputs, Tensor[] weights) -> Tensor[]",

@@ -229,6 +229,7 @@ def _devices_named(proof: Proof) -> tuple[torch.device, ...]:
     return tuple(torch.device("cuda", n) for n in every if torch.cuda.get_device_name(n) == name)
 
 
+@torch.inference_mode(False)
 def _with_kernel(
     known: Deployment, original: nn.Module, proof: Proof, file: ModuleType, used: dict[int, _Case]
 ) -> Deployment:
