@@ -324,7 +324,7 @@ def _import(value: Any, wanted: str, home: str | None, name: str) -> str:
 
 def _is_installed(module: str | None) -> bool:
     file = getattr(sys.modules.get(_root(module)), "__file__", None)
-    return _root(module) in _NEVER_WRITTEN or "site-packages" in (file or "")
+    return _root(module) in _NEVER_WRITTEN or "-packages/" in (file or "")
 
 
 def _root(module: str | None) -> str:
