@@ -11,7 +11,6 @@ import json
 import os
 import platform
 import shutil
-import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
@@ -22,7 +21,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from evaluator.builder.toolchain import cxx_compiler, find_tool
+from evaluator.builder.toolchain import cxx_compiler, find_tool, printed_by
 from evaluator.command.command_line import Line, print_lines, serve
 from evaluator.hardware import counter_rights
 from evaluator.walls.privileges import may_watch
@@ -243,13 +242,7 @@ def _version(path: str | None) -> str:
     """The last number-like word of `path --version`, with the path; empty without a path."""
     if path is None:
         return ""
-    try:
-        output = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, timeout=20, check=False
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
-        return path
-    words = [word.strip(",()") for line in output.splitlines() for word in line.split()]
+    words = [word.strip(",()") for word in (printed_by(path, "--version") or "").split()]
     numbers = [word for word in words if word[:1].isdigit() and "." in word]
     return f"{numbers[0]} at {path}" if numbers else path
 

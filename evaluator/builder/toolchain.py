@@ -54,6 +54,17 @@ def find_tool(name: str) -> str | None:
     return next((str(place) for place in places if os.access(place, os.X_OK)), None)
 
 
+def printed_by(*command: str, timeout_s: float = 60.0) -> str | None:
+    """What a trusted program prints; None where it is not there, takes too long or fails."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=timeout_s, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout
+
+
 def _output(command: list[str]) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)

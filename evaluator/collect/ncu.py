@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from evaluator.builder.toolchain import find_tool
+from evaluator.builder.toolchain import find_tool, printed_by
 from evaluator.collect.collected import Collected, KernelTrace
 from evaluator.collect.nsight import read_report
 from evaluator.collect.nsight.ncu_metrics import SECTIONS, names
@@ -30,7 +29,6 @@ from problems.cache_folder import cache_folder, keep
 
 _MOST_KERNELS = 200
 """A forward call with more launches is cut there: each launch is replayed a dozen times."""
-_QUERY_TIMEOUT_S = 60.0
 
 
 class NcuSession:
@@ -167,18 +165,8 @@ def known_metrics(ncu: Path, device_name: str) -> frozenset[str] | None:
             return frozenset(stored["names"])
     except (OSError, ValueError, KeyError):
         pass  # never asked, or by another version: ask again
-    try:
-        answer = subprocess.run(
-            [str(ncu), "--query-metrics"],
-            capture_output=True,
-            text=True,
-            timeout=_QUERY_TIMEOUT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return None
-    found = parse_query(answer.stdout)
-    if answer.returncode != 0 or not found:
+    found = parse_query(printed_by(str(ncu), "--query-metrics") or "")
+    if not found:
         return None
     keep(cache, json.dumps({"stamp": stamp, "names": sorted(found)}))
     return found

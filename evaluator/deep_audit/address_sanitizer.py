@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import secrets
-import subprocess
 import time
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,7 +17,7 @@ from pathlib import Path
 
 from evaluator.audit_record import Finding, SanitizerRun, Tool
 from evaluator.builder.builder import Builder
-from evaluator.builder.toolchain import cxx_compiler
+from evaluator.builder.toolchain import cxx_compiler, printed_by
 from evaluator.deep_audit.address_report import memory_finding, undefined_findings
 from evaluator.deep_audit.compiled_text import compiled_texts, with_lines
 from evaluator.errors import InfrastructureError
@@ -210,25 +209,16 @@ def runtimes() -> tuple[Path, ...]:
     """
     compiler = cxx_compiler()
     # Clang's runtimes are others, and it may well point to GCC's.
-    if compiler is None or "clang" in _said(compiler, "--version"):
+    if compiler is None or "clang" in (printed_by(compiler, "--version") or ""):
         return ()
     # The libraries themselves name libubsan; it need not be there before them.
     names = ("libubsan.so", "libasan.so", "libstdc++.so.6")
-    found = [Path(_said(compiler, f"-print-file-name={name}")) for name in names]
+    said = (printed_by(compiler, f"-print-file-name={name}") for name in names)
+    found = [Path((path or "").strip()) for path in said]
     # A compiler that does not have it repeats the bare name.
     if not all(path.is_absolute() and path.exists() for path in found):
         return ()
     return tuple(path.resolve() for path in found[1:])
-
-
-def _said(compiler: str, option: str) -> str:
-    try:
-        done = subprocess.run(
-            [compiler, option], capture_output=True, text=True, timeout=20, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip()
 
 
 def _why_not(request: EvaluationRequest, *, compiles: bool) -> str:

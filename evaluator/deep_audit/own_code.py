@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaluator.builder.builder import Builder
+from evaluator.builder.toolchain import printed_by
 from evaluator.candidate_tree import candidate_tree
-from evaluator.collect.code.toolkit import printed_by
 from evaluator.collect.kernel_name import base_name
 from evaluator.deep_audit.compiled_text import Texts, compiled_texts
 from evaluator.evaluation import Backend, EvaluationRequest
@@ -21,7 +21,6 @@ from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.rejection import Rejection
 from evaluator.judge.workers.allowance import Allowance
 
-_TIMEOUT_S = 60.0
 _DEFINED = re.compile(r"^[0-9a-f]+ [TtWw] (?P<name>.+)$", re.MULTILINE)
 _IMPORTED = re.compile(r"^\s+[Uw] (?P<name>.+)$", re.MULTILINE)
 _UNSEEN = re.compile(
@@ -131,4 +130,4 @@ def triton_kernels(source: str) -> set[str]:
 
 
 def _listing(library: Path, *options: str) -> str | None:
-    return printed_by("nm", library, "--demangle", *options, timeout_s=_TIMEOUT_S)
+    return printed_by("nm", "--demangle", *options, str(library))

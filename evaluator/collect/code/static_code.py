@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluator.collect.code.toolkit import printed_by
+from evaluator.builder.toolchain import printed_by
 from evaluator.collect.collected import LoopFacts
 
 _TIMEOUT_S = 20.0
@@ -38,8 +38,7 @@ def inspect_loops(library: Path) -> LoopFacts | None:
 
     None where `objdump` is not installed, or does not understand the file.
     """
-    options = ("-d", "--no-show-raw-insn")
-    text = printed_by("objdump", library, *options, timeout_s=_TIMEOUT_S)
+    text = printed_by("objdump", "-d", "--no-show-raw-insn", str(library), timeout_s=_TIMEOUT_S)
     return None if text is None else read_loops(text)
 
 
