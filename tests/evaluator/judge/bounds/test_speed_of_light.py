@@ -284,11 +284,6 @@ def test_a_rate_is_the_published_one_and_what_is_attainable_was_measured():
     assert (copies.bytes_us, copies.attainable_us) == pytest.approx((3.0, 2.0 + 8.0))
 
 
-def test_bytes_move_at_the_published_bandwidth_whatever_a_copy_reached():
-    fast, slow = (bounds(LARGE, PEAKS, Ceilings(b, b, {}, 0.1), 0).bytes_us for b in (1e13, 1e11))
-    assert fast == slow == pytest.approx(3.0)
-
-
 def test_a_copy_is_half_read_and_half_written():
     ceilings = Ceilings(4e9, 2e9, {}, 1.0)
     assert ceilings.moving_s(4e9, 2e9) == pytest.approx(2.0)

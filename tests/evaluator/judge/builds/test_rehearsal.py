@@ -11,7 +11,7 @@ import pytest
 
 from evaluator.builder.builder import Builder
 from evaluator.errors import IsolationError
-from evaluator.evaluation import Backend, Status
+from evaluator.evaluation import Backend
 from evaluator.hardware.devices import DeviceInfo, describe
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.judge.builds.built_ahead import BuiltAhead
@@ -93,31 +93,6 @@ def test_what_an_import_asks_for_is_built(zygote: Zygote, builder: Notebook) -> 
     found = rehearse(zygote, builder, candidate("build('one')\nbuild('two')"))
     assert found == BuiltAhead(seconds=2.0, cached=False)
     assert builder.names == ["one", "two"]
-
-
-@pytest.mark.parametrize(
-    "at_import",
-    ["raise SystemExit(3)", "build('failed')\nraise RuntimeError('Error building extension')"],
-)
-def test_what_fails_is_left_to_the_judge(zygote: Zygote, builder: Notebook, at_import: str) -> None:
-    assert rehearse(zygote, builder, candidate(at_import)).refused is None
-
-
-def test_a_compiler_that_ran_into_its_limit_is_the_end(zygote: Zygote, tmp_path: Path) -> None:
-    class Late(Notebook):
-        def build(self, *_: object, **__: object) -> BuildOutcome:
-            log = "main.cpp: error: compile timed out after 180 s\n"
-            return BuildOutcome(
-                ok=False, library="", module_name="a", seconds=181.0, log=log, timed_out=True
-            )
-
-    built = rehearse(zygote, Late(tmp_path), candidate("build('a')"))
-    assert built.seconds == 181.0
-    assert built.refused is not None
-    assert (built.refused.status, built.refused.reason) == (Status.BUILD_ERROR, "compile_failed")
-    assert built.refused.build is not None and built.refused.build.timed_out
-    assert built.refused.device == "NVIDIA H200"
-    assert built.refused.seconds.build == 181.0
 
 
 def test_what_is_built_meanwhile_does_not_count_towards_the_limit_of_an_import(
