@@ -8,18 +8,19 @@ the raw page, and the samples of each instruction on the source page.
 
 from __future__ import annotations
 
-import subprocess
+import os
 import sys
 from pathlib import Path
 
 from evaluator.collect.collected import KernelTrace
 from evaluator.collect.nsight.source_page import likely_kernel, parse_source, source_options
+from evaluator.collect.target.program import Program
 from evaluator.collect.target.target_request import read_request
 from evaluator.errors import ProfilerError
 
 REPORT = "profile.ncu-rep"
-_MOST_BYTES = 128 * 2**20
-"""Of one page."""
+_TIMEOUT_S = 3600.0
+"""Whoever started this process ends it long before."""
 
 
 def read_report(ncu: str, folder: Path) -> KernelTrace:
@@ -28,9 +29,9 @@ def read_report(ncu: str, folder: Path) -> KernelTrace:
     The candidate's hottest kernel comes with the lines at which it waits. Raises `ProfilerError`.
     """
 
-    def page(*which: str) -> subprocess.Popen[bytes]:
+    def page(*which: str) -> Program:
         reading = [ncu, "--import", str(folder / REPORT), "--csv", "--print-units", "base", *which]
-        return subprocess.Popen(reading, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return Program(reading, folder, os.environ, name="ncu")
 
     source = read_request(folder).candidate.source
     raw = page("--page", "raw")
@@ -39,29 +40,17 @@ def read_report(ncu: str, folder: Path) -> KernelTrace:
     # It takes half a second, in which `ncu` reads.
     from evaluator.collect.nsight.raw_page import parse_raw
 
-    trace = parse_raw(_printed(raw))
+    trace = parse_raw(raw.finish(_TIMEOUT_S, whole=True))
     own = max(trace.own(source), key=lambda kernel: kernel.time_us, default=None)
     if own is None:
         return trace
     if ahead is None or own.name != guess:
         ahead = page(*source_options(own.name))
     # Figures are worth having without lines, which not every kernel has.
-    lines = parse_source(_printed(ahead, may_fail=True))
+    lines = parse_source(ahead.finish(_TIMEOUT_S, whole=True, may_fail=True))
     with_lines = own.model_copy(update={"lines": lines})
     kernels = tuple(with_lines if kernel is own else kernel for kernel in trace.kernels)
     return trace.model_copy(update={"kernels": kernels})
-
-
-def _printed(reading: subprocess.Popen[bytes], *, may_fail: bool = False) -> str:
-    assert reading.stdout is not None
-    text = reading.stdout.read(_MOST_BYTES).decode(errors="replace")
-    if reading.stdout.read(1):
-        raise ProfilerError("ncu printed more than is read of it")
-    status = reading.wait()
-    if status != 0 and not may_fail:
-        last = next((line for line in reversed(text.splitlines()) if line.strip()), "")
-        raise ProfilerError(f"ncu ended with {status}: {last[:200]}")
-    return text
 
 
 if __name__ == "__main__":
