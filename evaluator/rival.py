@@ -48,7 +48,6 @@ class Rival(Record):
     needed_bytes: int = 0
     """Of the device's memory, by the judge and its workers."""
     measured_at: str = ""
-    """ISO 8601, UTC."""
 
     @property
     def times_us(self) -> dict[str, float]:

@@ -46,10 +46,12 @@ def collect_torch_trace(call: Callable[[], object], *, sm_count: int, folder: Pa
     """
     import torch
 
-    activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
-    with torch.profiler.profile(activities=activities) as profiler:
+    # What torch.profiler is made of: the latter would import the whole compiler first.
+    from torch.autograd.profiler import profile, record_function
+
+    with profile(use_kineto=True, use_device="cuda") as profiler:
         for _ in range(2):
-            with torch.profiler.record_function(_MARK):
+            with record_function(_MARK):
                 call()
                 torch.cuda.synchronize()
     path = folder / TRACE

@@ -23,8 +23,9 @@ class Rank(IntEnum):
     """Who goes first: nothing of a later rank begins where one of an earlier rank waits."""
 
     TURN = 0
-    """Turns, and checks of problems."""
-    SECOND_VERDICT = 1
+    """Turns, and checks of problems before their first prompt."""
+    LATER = 1
+    """Second verdicts, and problems that are set up ahead."""
 
 
 @dataclass(eq=False)

@@ -45,12 +45,11 @@ class KeptChecks:
 
     def _path(self, request: CheckRequest, device: str) -> Path:
         info, system = describe(device), os.uname()
-        weights = request.weights
         known = {
             "problem": request.model_dump(
                 mode="json", include={"reference", "hidden_references", "cases", "rival"}
             ),
-            "weights": hashlib.sha256(weights.read_bytes()).hexdigest() if weights else None,
+            "weights": request.weights and hashlib.sha256(request.weights.read_bytes()).hexdigest(),
             "settings": request.settings.model_dump(mode="json", include=_DECIDING),
             "threads": request.settings.threads or usable_cores(),
             "device": [info.name, info.uuid, info.driver, info.memory_bytes],

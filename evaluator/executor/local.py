@@ -75,12 +75,12 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
             if (known := self._kept.found(request, slot.device)) is not None:
                 # The judge has it ready for the first candidate, or that one meets the error.
                 bare = request.model_copy(update={"rival": "none"})
-                self._set_up.submit(self._checked, bare)
+                self._set_up.submit(self._checked, bare, Rank.LATER)
                 return known
         return self._checked(request)
 
-    def _checked(self, request: CheckRequest) -> Rival:
-        with self._slots.taken(request.reference) as slot:
+    def _checked(self, request: CheckRequest, rank: Rank = Rank.TURN) -> Rival:
+        with self._slots.taken(request.reference, rank) as slot:
             answer = slot.judge.ask(request.on(slot.device).model_dump_json().encode())
         found = Rival.model_validate_json(answer)
         self._kept.keep(request, slot.device, found)
@@ -98,7 +98,7 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
         built = self._builders.build(request) if ahead else None
         if built is not None and built.refused is not None:
             return built.refused
-        rank = Rank.SECOND_VERDICT if request.is_second else Rank.TURN
+        rank = Rank.LATER if request.is_second else Rank.TURN
         with self._slots.taken(request.reference, rank) as slot:
             question = request.on(slot.device).model_dump_json().encode()
             answer = Evaluation.model_validate_json(slot.judge.ask(question))

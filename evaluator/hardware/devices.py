@@ -44,7 +44,6 @@ class DeviceInfo:
     uuid: str = ""
     """Of a GPU: the same whatever CUDA_VISIBLE_DEVICES makes of its index."""
     driver: str = ""
-    """Its version."""
     cores: int = 0
     """Logical cores that this process may run on."""
     flags: tuple[str, ...] = ()

@@ -92,12 +92,12 @@ def test_nobody_is_passed_over_for_ever(judge: Service) -> None:
 def test_a_second_verdict_waits_for_turns_and_for_profilers(judge: Service) -> None:
     slots = make(judge, 1)
     with line_before_one_seat(slots, "a") as line:
-        line.join("a", Rank.SECOND_VERDICT)
+        line.join("a", Rank.LATER)
         line.join("b")
         line.join("c")
     assert line.order == ["b", "c", "a"]
     with slots.for_profiler():
-        line.join("a", Rank.SECOND_VERDICT)
+        line.join("a", Rank.LATER)
         assert work(slots, "d") == "cuda:0"
         assert len(line.order) == 3
     assert line.end()[3:] == ["a"]
