@@ -59,7 +59,7 @@ class SanitizerRun(Record):
     tool: Tool
     outcome: Literal["clean", "findings", "inconclusive", "not_run"]
     note: str = ""
-    """Why it did not run, or why its run is inconclusive."""
+    """Why it did not run, or is inconclusive; else at which sizes, if not those shown."""
     findings: tuple[Finding, ...] = ()
     calls: int = 0
     """Of forward, that it watched."""

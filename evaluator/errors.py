@@ -25,6 +25,10 @@ class DeviceError(InfrastructureError):
     """The device is missing, unhealthy, out of memory on our side, or held by another process."""
 
 
+class AuditEndedError(InfrastructureError):
+    """A turn came during the audit of a second verdict. What it had found is kept for the next."""
+
+
 class UnusableReferenceError(InfrastructureError):
     """The problem's own reference cannot be run here (out of memory, unsupported operator)."""
 

@@ -211,6 +211,15 @@ class Timing(Record):
     """On GPU: the judge's own clock around the same calls."""
 
 
+def success_message(timing: Timing | None) -> str:
+    if timing is None:
+        return "correct"
+    return (
+        f"correct; {timing.speedup:.3g}x [{timing.speedup_low:.3g}, {timing.speedup_high:.3g}] "
+        f"over {BaselineName.EAGER}: {timing.verdict}"
+    )
+
+
 class CaseTiming(Served, Record):
     """One of the sizes that a problem is served at; the kernel was right there."""
 
@@ -398,3 +407,10 @@ class EvaluationRequest(ProblemRequest):
     candidate: Candidate
     is_second: bool = False
     """A second verdict: turns and checks of problems go before it."""
+
+
+class AuditRequest(Record):
+    """Asks the judge for the deep audit, or the look at a crash, that follows a verdict."""
+
+    request: EvaluationRequest
+    evaluation: Evaluation

@@ -135,7 +135,7 @@ def _shares(shares: Shares) -> str:
 
 def _run(run: SanitizerRun) -> str:
     words = {
-        "clean": f"clean over {run.calls} calls",
+        "clean": f"clean over {run.calls} calls {run.note}".rstrip(),
         "findings": f"{len(run.findings)} found",
         "inconclusive": f"inconclusive: {run.note}",
         "not_run": f"not run: {run.note}",

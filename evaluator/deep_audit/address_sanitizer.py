@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 import secrets
+import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
@@ -20,7 +22,7 @@ from evaluator.builder.builder import Builder
 from evaluator.builder.toolchain import cxx_compiler, printed_by
 from evaluator.deep_audit.address_report import memory_finding, undefined_findings
 from evaluator.deep_audit.compiled_text import compiled_texts, with_lines
-from evaluator.errors import InfrastructureError
+from evaluator.errors import AuditEndedError, InfrastructureError
 from evaluator.evaluation import Backend, EvaluationRequest, Status
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.judge.context.construction import Construction
@@ -28,7 +30,7 @@ from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.rejection import Rejection
 from evaluator.judge.workers.allowance import Allowance
 from evaluator.judge.workers.module_runner import ModuleRunner
-from evaluator.judge.workers.process import WorkerLimits
+from evaluator.judge.workers.process import WorkerLimits, WorkerProcess
 from evaluator.judge.workers.zygote import Zygote
 
 _CALLS = 3
@@ -36,6 +38,7 @@ _SLOWER = 10.0
 """How much longer than otherwise a call may take: instrumented code is that slow."""
 _CPU_SECONDS = 1800
 _LEAST_S = 0.01
+_LOOK_S = 0.2
 _OPTIONS = {
     # PyTorch and Python are not instrumented: what they leave behind is none of our business.
     "detect_leaks": 0,
@@ -58,8 +61,10 @@ _OPTIONS = {
 
 
 class AddressSanitizer:
-    def __init__(self, builder: Builder) -> None:
+    def __init__(self, builder: Builder, ended: Callable[[], bool] = lambda: False) -> None:
+        """`ended`: whether what runs is to be cut off, without a record."""
         self._builder = builder
+        self._ended = ended
         self._zygote: Zygote | None = None
 
     def run(
@@ -73,7 +78,8 @@ class AddressSanitizer:
         """One record for each of the two tools, over the problem's sizes and its hidden ones.
 
         `compiles`: whether the candidate has libraries at all. `limit_s` bounds all of it but the
-        start of the zygote, which is there once. Nothing is raised: what can't be run is reported.
+        start of the zygote, which is there once. What can't be run is reported; raises nothing but
+        `AuditEndedError`.
         """
         begin = time.monotonic()
         reason = _why_not(request, compiles=compiles)
@@ -89,6 +95,8 @@ class AddressSanitizer:
                         break
             except InfrastructureError as error:
                 reason = str(error)
+        if seen.note and self._ended():
+            raise AuditEndedError("a turn came")
         if reason and not seen.calls:
             tools = (Tool.ADDRESS, Tool.UNDEFINED)
             return [SanitizerRun(tool=tool, outcome="not_run", note=reason) for tool in tools]
@@ -132,6 +140,8 @@ class AddressSanitizer:
         runner.copies_inputs = True
         runner.growth_bytes = settings.memory_limit_bytes
         runner.said.allowance = Allowance(seen.left_s)
+        done = threading.Event()
+        threading.Thread(target=self._end_early, args=(worker, done), daemon=True).start()
         try:
             context.workers.load(
                 runner, request.candidate.source, "ModelNew", triton=False, build=build
@@ -149,8 +159,15 @@ class AddressSanitizer:
             elif rejection.status is Status.BUILD_ERROR:
                 seen.note = "it does not build with the sanitizers"
         finally:
+            done.set()
             runner.close()
         seen.read(worker.end().log)
+
+    def _end_early(self, worker: WorkerProcess, done: threading.Event) -> None:
+        while not done.wait(_LOOK_S):
+            if self._ended():
+                worker.kill()
+                return
 
 
 @dataclass

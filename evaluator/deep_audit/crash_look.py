@@ -14,33 +14,16 @@ from evaluator.builder.builder import Builder
 from evaluator.deep_audit.address_sanitizer import AddressSanitizer
 from evaluator.deep_audit.compute_sanitizer import run_compute_sanitizer
 from evaluator.deep_audit.own_code import built_code
-from evaluator.errors import InfrastructureError
-from evaluator.evaluation import Evaluation, EvaluationRequest, Status
+from evaluator.errors import AuditEndedError, InfrastructureError
+from evaluator.evaluation import Evaluation, EvaluationRequest
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.judge import Judge
 from evaluator.judge.problem.reference import flatten_arguments
-from evaluator.reason import Reason
-from evaluator.settings import Settings
 from evaluator.worker.values import dtype_name
 
 LIMIT_S = 30.0
 """For all of it on a CPU, but for the start of the sanitizers' zygote, which is there once."""
 GPU_LIMIT_S = 60.0
-_SIGNALS = frozenset(
-    {
-        Reason.SEGFAULT,
-        Reason.SIGBUS,
-        Reason.ABORT,
-        Reason.SIGFPE,
-        Reason.SIGILL,
-        Reason.SIGTRAP,
-        Reason.MEMORY_ERROR,
-    }
-)
-_FAULT = re.compile(
-    r"illegal memory access|misaligned address|unspecified launch failure|device-side assert|"
-    r"illegal instruction|illegal address|hardware stack error|invalid program counter"
-)
 _BLOCK = re.compile(
     r"(?P<bytes>[\d,]+)-byte region|allocation at \S+ of size (?P<size>[\d,]+) bytes"
 )
@@ -54,12 +37,14 @@ def with_crash_look(
     request: EvaluationRequest,
     evaluation: Evaluation,
 ) -> Evaluation:
-    """The evaluation with what a tool found. Nothing is raised: a note says what failed."""
+    """The evaluation with what a tool found. A note says what failed. Raises `AuditEndedError`."""
     begin = time.monotonic()
     runs: list[SanitizerRun] = []
     notes = evaluation.notes
     try:
         runs = _runs(judge, builder, address, request)
+    except AuditEndedError:
+        raise
     except InfrastructureError as error:
         notes = (*notes, f"the crash was not looked into: {error}")
     seconds = time.monotonic() - begin
@@ -90,17 +75,8 @@ def _runs(
         if left_s > 0:
             # It takes the device itself when it needs it.
             tools = (Tool.MEMCHECK,)
-            runs = run_compute_sanitizer(request, code, tools=tools, timeout_s=left_s)
+            runs = run_compute_sanitizer(request, code, tools=tools, limit_s=left_s)
     return [_with_blocks(run, sizes) for run in runs]
-
-
-def crashed(evaluation: Evaluation, settings: Settings) -> bool:
-    if settings.audit == "never" or evaluation.status is not Status.RUNTIME_ERROR:
-        return False
-    if settings.device != "cpu":
-        # Of a fault on the host's side memcheck knows nothing.
-        return _FAULT.search(f"{evaluation.message}\n{evaluation.detail}") is not None
-    return evaluation.reason in _SIGNALS and evaluation.build is not None and evaluation.build.ok
 
 
 def _with_blocks(run: SanitizerRun, sizes: dict[int, list[str]]) -> SanitizerRun:

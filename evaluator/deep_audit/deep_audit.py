@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Literal
+from collections.abc import Callable
 
 from evaluator.audit_record import (
     DeepAudit,
@@ -21,36 +21,47 @@ from evaluator.audit_record import (
 )
 from evaluator.builder.builder import Builder
 from evaluator.deep_audit.address_sanitizer import AddressSanitizer
-from evaluator.deep_audit.compute_sanitizer import run_compute_sanitizer
-from evaluator.deep_audit.crash_look import crashed, with_crash_look
+from evaluator.deep_audit.compute_sanitizer import (
+    SANITIZERS_S,
+    at_moderate_sizes,
+    run_compute_sanitizer,
+)
+from evaluator.deep_audit.crash_look import with_crash_look
 from evaluator.deep_audit.module_life import module_life, not_tried
+from evaluator.deep_audit.occasion import crashed, occasion_for
 from evaluator.deep_audit.own_code import built_code
 from evaluator.deep_audit.provenance import Origin, origin_of
-from evaluator.errors import InfrastructureError
+from evaluator.errors import AuditEndedError, InfrastructureError
 from evaluator.evaluation import Evaluation, EvaluationRequest, Status
 from evaluator.judge.judge import Judge
 from evaluator.reason import Reason
-from evaluator.settings import Settings
 
-HARD_TO_BELIEVE = 10.0
-"""A speedup over eager from which on a candidate is looked at closely."""
-
-Occasion = Literal["asked", "speedup", "under_bound", "required"]
+_AT_HIDDEN_SIZES = "at its smallest hidden sizes"
 
 
 class DeepAuditor:
-    def __init__(self, judge: Judge, builder: Builder) -> None:
+    def __init__(
+        self, judge: Judge, builder: Builder, ended: Callable[[], bool] = lambda: False
+    ) -> None:
+        """`ended`: whether the sanitizer in hand is to be ended, for a turn that waits."""
         self._judge = judge
         self._builder = builder
-        self._address = AddressSanitizer(builder)
+        self._ended = ended
+        self._address = AddressSanitizer(builder, ended)
+        self._begun: dict[str, list[SanitizerRun]] = {}
+        """What audits that were ended had found, by their requests."""
         self._fastest_us: dict[str, float] = {}
         """By reference: the shortest time of a kernel that an audit found nothing against."""
 
     def audited(self, request: EvaluationRequest, evaluation: Evaluation) -> Evaluation:
         """The evaluation, with an audit or a look at a crash where there is occasion for one.
 
-        Nothing is raised: where the judge fails, the verdict is kept and a note says so.
+        Raises `AuditEndedError` alone: where the judge fails, the verdict is kept and a note says
+        so.
         """
+        # On the set-up that the verdict has left.
+        settings = request.settings.model_copy(update={"fresh_workers": False})
+        request = request.model_copy(update={"settings": settings})
         if crashed(evaluation, request.settings):
             return with_crash_look(self._judge, self._builder, self._address, request, evaluation)
         occasion = occasion_for(evaluation, request.settings)
@@ -62,24 +73,35 @@ class DeepAuditor:
         ):
             note = "not audited: a faster kernel for this problem was, and nothing was found"
             return evaluation.model_copy(update={"notes": (*evaluation.notes, note)})
-        begin = time.monotonic()
-        runs: list[SanitizerRun] = []
+        begin, key = time.monotonic(), request.model_dump_json()
+        runs, on_cpu = self._begun.setdefault(key, []), request.settings.device == "cpu"
         try:
             with self._judge.holding(request.settings.device):
                 context = self._judge.context_for(request)
                 code = built_code(context, self._builder, request)
-                if occasion != "required" and request.settings.device == "cpu":
-                    runs = self._address.run(context, request, compiles=bool(code.libraries))
+                watched = request if on_cpu else at_moderate_sizes(request, context)
+                if occasion != "required" and on_cpu and not runs:
+                    compiles = bool(code.libraries)
+                    runs += self._address.run(
+                        context, request, compiles=compiles, limit_s=SANITIZERS_S
+                    )
             # These start processes of their own, which take the device when they need it.
-            if occasion != "required" and request.settings.device != "cpu":
-                runs = run_compute_sanitizer(request, code)
+            if occasion != "required" and not on_cpu:
+                run_compute_sanitizer(watched, code, ended=self._ended, runs=runs)
+                sizes = "" if watched.reference == request.reference else _AT_HIDDEN_SIZES
+                runs = [run.model_copy(update={"note": run.note or sizes}) for run in runs]
+            if self._ended():
+                raise AuditEndedError("a turn came")
             origin = origin_of(
                 request,
                 code,
                 build_failed=evaluation.build is not None and not evaluation.build.ok,
             )
+        except AuditEndedError:
+            raise
         except InfrastructureError as error:
             origin = Origin(None, note=f"the audit was not finished: {error}")
+        del self._begun[key]
         wanted = occasion == "asked" or request.settings.require == "kept_results"
         seeded = evaluation.weights == "seeded"
         life = self._life(request, as_constructed=seeded) if wanted else ()
@@ -106,21 +128,6 @@ class DeepAuditor:
 
     def close(self) -> None:
         self._address.close()
-
-
-def occasion_for(evaluation: Evaluation, settings: Settings) -> Occasion | None:
-    """Why this candidate is audited; None where it isn't. Only what is correct is."""
-    if evaluation.status is not Status.CORRECT:
-        return None
-    if settings.audit == "always":
-        return "asked"
-    timing = evaluation.timing
-    if settings.audit == "auto" and timing is not None:
-        if timing.speedup > HARD_TO_BELIEVE:
-            return "speedup"
-        if timing.bound_us is not None and timing.latency_us < timing.bound_us:
-            return "under_bound"
-    return None if settings.require == "any" else "required"
 
 
 def with_audit(

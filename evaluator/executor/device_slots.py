@@ -26,6 +26,8 @@ class Rank(IntEnum):
     """Turns, and checks of problems before their first prompt."""
     LATER = 1
     """Second verdicts, and problems that are set up ahead."""
+    AUDIT = 2
+    """Of a second verdict: ended where a turn or a profiler comes, and repeated later."""
 
 
 @dataclass(eq=False)
@@ -33,6 +35,8 @@ class DeviceSlot:
     device: str
     judge: Service
     judging: bool = False
+    ends: bool = False
+    """What it judges is to be ended where a turn comes, and was not told so yet."""
     profilers: int = 0
     """Profilers that use the device or wait for its lock."""
     profiles: int = 0
@@ -42,6 +46,11 @@ class DeviceSlot:
     """In a row."""
     on_trial: bool = False
     """It failed last time: others first, until one of them has done its work."""
+
+    def end_audit(self) -> None:
+        if self.ends:
+            self.ends = False
+            self.judge.break_off()
 
     def forget_all_but(self, kept: int) -> None:
         """Its judge has kept `kept` problems set up, those of the last references."""
@@ -85,6 +94,10 @@ class DeviceSlots:
         with self._lock:
             self._waiting.append(waiting)
             self._call()
+            if waiting.slot is None and rank is Rank.TURN:
+                # One for each that waits.
+                for slot in [slot for slot in self._slots if slot.ends][:1]:
+                    slot.end_audit()
         failed = False
         try:
             waiting.called.wait()
@@ -108,6 +121,7 @@ class DeviceSlots:
             slot = min(self._healthy(), key=lambda s: (s.profilers + s.judging, s.profiles))
             slot.profilers += 1
             slot.profiles += 1
+            slot.end_audit()
         try:
             yield slot.device
         finally:
@@ -135,7 +149,7 @@ class DeviceSlots:
             slot = min(
                 free, key=lambda s: (waiting.reference not in s.set_up, s.profilers, len(s.set_up))
             )
-            slot.judging = True
+            slot.judging, slot.ends = True, rank is Rank.AUDIT
             if waiting.reference in slot.set_up:
                 slot.set_up.remove(waiting.reference)
             slot.set_up.append(waiting.reference)
@@ -153,7 +167,7 @@ class DeviceSlots:
         return chosen
 
     def _leave(self, slot: DeviceSlot, *, failed: bool) -> None:
-        slot.judging = False
+        slot.judging = slot.ends = False
         if failed:
             slot.failures += 1
             slot.on_trial = True

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from evaluator.builder.builder import Builder
 from evaluator.errors import InfrastructureError, UnknownFailureError
-from evaluator.evaluation import EvaluationRequest
+from evaluator.evaluation import AuditRequest, EvaluationRequest
 from evaluator.hardware.devices import describe, see_only
 from evaluator.ipc.service import leave_with, place_of, serve
 from evaluator.ipc.wire import Channel, Kind
@@ -32,7 +32,7 @@ def main(fd: int, device: str, cache: Path) -> None:
 
     from evaluator.collect.rival_figures import rival_figures
     from evaluator.deep_audit.deep_audit import DeepAuditor
-    from evaluator.judge.cases import checked_at_each, judged_at_each
+    from evaluator.judge.cases import checked_at_each
     from evaluator.judge.judge import Judge
 
     where = torch.device(device)
@@ -46,13 +46,23 @@ def main(fd: int, device: str, cache: Path) -> None:
     warm_up.start()
     line = Channel(socket.socket(fileno=os.dup(fd)))
     judge = Judge(where, builder, zygote, lambda who: line.send(Kind.WAITS, who.encode()))
-    auditor = DeepAuditor(judge, builder)
-    requests: TypeAdapter[EvaluationRequest | CheckRequest] = TypeAdapter(
-        EvaluationRequest | CheckRequest
+    broken_off = threading.Event()
+
+    def ended() -> bool:
+        # While a question is answered, nothing else comes.
+        if not broken_off.is_set() and line.ready(0.0):
+            line.receive()
+            broken_off.set()
+        return broken_off.is_set()
+
+    auditor = DeepAuditor(judge, builder, ended)
+    requests: TypeAdapter[AuditRequest | EvaluationRequest | CheckRequest] = TypeAdapter(
+        AuditRequest | EvaluationRequest | CheckRequest
     )
 
     def answer(question: bytes) -> bytes:
-        request = requests.validate_json(question).on(device)
+        asked = requests.validate_json(question)
+        request = (asked.request if isinstance(asked, AuditRequest) else asked).on(device)
         if where.type == "cpu":
             # A compiler beside it would disturb the timing.
             warm_up.join()
@@ -60,9 +70,13 @@ def main(fd: int, device: str, cache: Path) -> None:
             if isinstance(request, CheckRequest):
                 found = checked_at_each(request, lambda each: judge.check(each, rival_figures))
                 return found.model_dump_json().encode()
-            evaluation = judged_at_each(
-                request, lambda each: auditor.audited(each, judge.evaluate(each))
-            )
+            if isinstance(asked, AuditRequest):
+                try:
+                    evaluation = auditor.audited(request, asked.evaluation)
+                finally:
+                    broken_off.clear()
+            else:
+                evaluation = judge.evaluate(request)
         except InfrastructureError:
             raise
         except Exception as error:
@@ -74,7 +88,7 @@ def main(fd: int, device: str, cache: Path) -> None:
         return evaluation.model_dump_json(by_alias=True).encode()
 
     try:
-        serve(fd, answer)
+        serve(fd, answer, broken_off.set)
     finally:
         auditor.close()
         judge.close()

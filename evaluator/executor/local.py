@@ -5,14 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
-from evaluator.evaluation import Backend, Evaluation, EvaluationRequest
+from evaluator.deep_audit.occasion import crashed, occasion_for
+from evaluator.errors import AuditEndedError
+from evaluator.evaluation import AuditRequest, Backend, Evaluation, EvaluationRequest
 from evaluator.executor.builders import Builders, builders_for
 from evaluator.executor.device_slots import DeviceSlot, DeviceSlots, Rank
 from evaluator.executor.kept_checks import KeptChecks
 from evaluator.ipc.service import Service
+from evaluator.judge.cases import judged_at_each
 from evaluator.rival import CheckRequest, Rival
 from problems.cache_folder import cache_folder
 
@@ -91,20 +94,16 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
             self._builders.begin(request)
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
-        """Judge one candidate on a free device, whichever the request names. Waits for one; raises
-        `InfrastructureError` when our side breaks. `conditions` say `judged_on`: None where the
-        candidate ran into a limit while it was built, and needed no device."""
+        """Judge one candidate on a free device, whichever the request names, and audit it where
+        there is occasion. Waits for one; raises `InfrastructureError` when our side breaks.
+        `conditions` say `judged_on`: None where the candidate ran into a limit while it was built,
+        and needed no device."""
         ahead = request.candidate.backend is Backend.CUDA and not self._on_cpu
         built = self._builders.build(request) if ahead else None
         if built is not None and built.refused is not None:
             return built.refused
-        rank = Rank.LATER if request.is_second else Rank.TURN
-        with self._slots.taken(request.reference, rank) as slot:
-            question = request.on(slot.device).model_dump_json().encode()
-            answer = Evaluation.model_validate_json(slot.judge.ask(question))
-            if isinstance(kept := answer.conditions.get("problems_set_up"), int):
-                slot.forget_all_but(kept)
-        update: dict[str, object] = {"conditions": answer.conditions | {"judged_on": slot.device}}
+        answer = judged_at_each(request, self._audited)
+        update: dict[str, object] = {}
         if built is not None and answer.build is not None:
             again = answer.build.seconds
             update["build"] = answer.build.model_copy(
@@ -114,6 +113,23 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
                 update={"build": built.seconds + answer.seconds.build}
             )
         return answer.model_copy(update=update)
+
+    def _audited(self, request: EvaluationRequest) -> Evaluation:
+        """The verdict at one case, with the audit that is asked for once it is there."""
+        ranks = (Rank.LATER, Rank.AUDIT) if request.is_second else (Rank.TURN, Rank.TURN)
+        with self._slots.taken(request.reference, ranks[0]) as slot:
+            answer = self._answer(slot, request.on(slot.device))
+            if isinstance(kept := answer.conditions.get("problems_set_up"), int):
+                slot.forget_all_but(kept)
+        conditions = answer.conditions | {"judged_on": slot.device}
+        answer = answer.model_copy(update={"conditions": conditions})
+        while crashed(answer, request.settings) or occasion_for(answer, request.settings):
+            with self._slots.taken(request.reference, ranks[1]) as slot, suppress(AuditEndedError):
+                return self._answer(slot, AuditRequest(request=request, evaluation=answer))
+        return answer
+
+    def _answer(self, slot: DeviceSlot, asked: EvaluationRequest | AuditRequest) -> Evaluation:
+        return Evaluation.model_validate_json(slot.judge.ask(asked.model_dump_json().encode()))
 
     def for_profiler(self) -> AbstractContextManager[str]:
         return self._slots.for_profiler()

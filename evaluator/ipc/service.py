@@ -37,6 +37,7 @@ class Service:
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: Channel | None = None
         self._changing = threading.RLock()
+        self._sending = threading.Lock()
         # What it prints would go right through a live view.
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close()
 
@@ -49,7 +50,8 @@ class Service:
         ended or sent what is no answer. The next question starts it anew then."""
         channel = self.start()
         try:
-            channel.send(Kind.REQUEST, question)
+            with self._sending:
+                channel.send(Kind.REQUEST, question)
             while (message := channel.receive()).kind is Kind.WAITS:
                 self._waits(message.payload.decode())
             return answer_of(message)
@@ -58,6 +60,12 @@ class Service:
         except BugError:
             self._stop(channel)
             raise
+
+    def break_off(self) -> None:
+        """Ask it to end, where it can, what it is at or will be asked next. For any thread."""
+        with self._sending, contextlib.suppress(WireError):
+            if (channel := self._channel) is not None:
+                channel.send(Kind.BREAK_OFF)
 
     def hang_up(self) -> None:
         """End it, whatever it is doing; a pending `ask` raises `JudgeDiedError`. For any
@@ -125,11 +133,13 @@ class Service:
             return process.wait()
 
 
-def serve(fd: int, answer: Callable[[bytes], bytes]) -> None:
+def serve(
+    fd: int, answer: Callable[[bytes], bytes], break_off: Callable[[], None] = lambda: None
+) -> None:
     """Answer until the other end is gone. Call `leave_with` before, as early as can be.
 
     An `InfrastructureError` is reported to the asking process; anything else is reported and
-    printed, and ends this process.
+    printed, and ends this process. `break_off` is called where that is asked between questions.
     """
     channel = Channel(socket.socket(fileno=fd))
     while True:
@@ -137,7 +147,9 @@ def serve(fd: int, answer: Callable[[bytes], bytes]) -> None:
             message = channel.receive()
         except ClosedError:
             return
-        if not respond(channel, answer, message.payload):
+        if message.kind is Kind.BREAK_OFF:
+            break_off()
+        elif not respond(channel, answer, message.payload):
             return
 
 

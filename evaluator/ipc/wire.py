@@ -53,6 +53,7 @@ class Kind(IntEnum):
     RESPONSE = 37
     ERROR = 38
     WAITS = 39
+    BREAK_OFF = 40
 
 
 _LIMITS = {

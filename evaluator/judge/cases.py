@@ -15,8 +15,8 @@ from evaluator.evaluation import (
     Status,
     Timing,
     Verdict,
+    success_message,
 )
-from evaluator.judge.judge import success_message
 from evaluator.judge.timing.interval import Interval, verdict_of
 from evaluator.record import Record
 from evaluator.rival import CheckRequest, Rival

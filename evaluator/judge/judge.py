@@ -23,7 +23,7 @@ from evaluator.evaluation import (
     ProblemRequest,
     Seconds,
     Status,
-    Timing,
+    success_message,
 )
 from evaluator.hardware.conditions import conditions
 from evaluator.hardware.device_lock import device_lock
@@ -358,13 +358,4 @@ def _memory(context: ProblemContext, runner: ModuleRunner | None) -> DeviceMemor
         candidate_bytes=runner.memory_bytes,
         baseline_bytes=eager.memory_bytes if eager else None,
         judge_bytes=context.judge_bytes(runner),
-    )
-
-
-def success_message(timing: Timing | None) -> str:
-    if timing is None:
-        return "correct"
-    return (
-        f"correct; {timing.speedup:.3g}x [{timing.speedup_low:.3g}, {timing.speedup_high:.3g}] "
-        f"over {BaselineName.EAGER}: {timing.verdict}"
     )

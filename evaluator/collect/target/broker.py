@@ -29,7 +29,9 @@ _LOOK_S = 0.2
 class Broker:
     """Serves one target. Use it as a context: the device is held, once asked for, until its end."""
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, ended: Callable[[], bool] = lambda: False) -> None:
+        """`ended`: whether the target is to be ended, as if its time were over."""
+        self.ended = ended
         self._device = device
         self._builder: Builder | None = None
         self._held = contextlib.ExitStack()
@@ -49,7 +51,7 @@ class Broker:
         self._deadline = time.monotonic() + timeout_s
         while True:
             # Also where it never stops asking.
-            if time.monotonic() > self._deadline:
+            if time.monotonic() > self._deadline or self.ended():
                 raise WireTimeoutError
             if channel.ready(min(_LOOK_S, self._left_s())):
                 try:

@@ -154,7 +154,7 @@ class Target:
         deadline = time.monotonic() + timeout_s
         door.settimeout(_LOOK_S)
         while self.waits:
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline or broker.ended():
                 raise WireTimeoutError
             with contextlib.suppress(TimeoutError):
                 end, _ = door.accept()

@@ -115,6 +115,10 @@ class WorkerProcess:
             remove(self._scratch)
         return self._ending
 
+    def kill(self) -> None:
+        """For any thread: who speaks with it sees that it is gone, and `end` does the rest."""
+        _kill(self.pid if self.init is None else self.init)
+
     def __enter__(self) -> Self:
         return self
 

@@ -36,7 +36,7 @@ class Doubtful(StandInExecutor):
         super().__init__(diary)
         self.wrong = wrong
         self.again: list[EvaluationRequest] = []
-        self.failing: list[Exception] = []
+        self.failing: list[BaseException] = []
         self.may_begin = threading.Event()
         self.may_begin.set()
 
@@ -174,6 +174,18 @@ def test_nothing_is_judged_a_third_time(made) -> None:
     assert [each.candidate for each in again.struck] == [each.candidate for each in found.struck]
     assert again.confirmation == found.confirmation
     assert path.read_bytes() == whole
+
+
+def test_one_that_a_kill_cuts_short_is_judged_again(made) -> None:
+    world = made(0)
+    world.executor.failing = [KeyboardInterrupt()]
+    with pytest.raises(KeyboardInterrupt):
+        only(world, confirm=1)
+    assert not world.files.confirmations("first")
+    world.stop.clear()
+    found = only(world, confirm=1)
+    assert found.confirmation is not None and found.confirmation.holds
+    assert len(world.executor.again) == 1
 
 
 def test_more_turns_may_bring_another_best(made) -> None:

@@ -14,7 +14,9 @@ from evaluator.judge.judge import Judge
 def auditor(shared_cache: Path) -> Iterator[DeepAuditor]:
     builder = Builder(shared_cache)
     judge = Judge(torch.device("cpu"), builder)
-    yield DeepAuditor(judge, builder)
+    auditor = DeepAuditor(judge, builder)
+    yield auditor
+    auditor.close()
     judge.close()
 
 

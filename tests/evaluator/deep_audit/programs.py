@@ -77,3 +77,7 @@ INDEX_TOO_LARGE = program(
 SHIFTS_TOO_FAR = program(
     "volatile int places = 33; volatile int shifted = 1 << places; (void)shifted;"
 )
+
+SLOW_WHEN_WATCHED = (
+    "import time\nif 'libasan' in open('/proc/self/maps').read():\n    time.sleep(4)"
+)

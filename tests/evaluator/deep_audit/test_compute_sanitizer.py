@@ -1,21 +1,26 @@
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+import torch
 
-from evaluator.audit_record import Provenance, Tool
+from evaluator.audit_record import Provenance, SanitizerRun, Tool
 from evaluator.builder import toolchain
 from evaluator.deep_audit.compute_sanitizer import (
+    at_moderate_sizes,
     command,
     run_compute_sanitizer,
 )
 from evaluator.deep_audit.own_code import OwnCode
-from evaluator.errors import DeviceError
+from evaluator.errors import AuditEndedError, DeviceError
 from evaluator.evaluation import Backend, EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
 from tests.evaluator.made_requests import evaluation_request, forward
@@ -55,11 +60,41 @@ def request(source: str, **settings: object) -> EvaluationRequest:
 
 
 def test_options_of_the_tools() -> None:
-    made = command("/opt/compute-sanitizer", Tool.RACECHECK)
+    made = command("/opt/compute-sanitizer", Tool.RACECHECK, CODE)
     assert made[:3] == ["/opt/compute-sanitizer", "--tool", "racecheck"]
     assert "--report-api-errors" not in made
-    watched = command("/x", Tool.MEMCHECK)
+    watched = command("/x", Tool.MEMCHECK, CODE)
     assert "--report-api-errors" in watched and "--padding" in watched
+
+
+@pytest.mark.parametrize(
+    ("tool", "code", "all_are_watched"),
+    [
+        (Tool.MEMCHECK, OwnCode(1, frozenset({"scale_kernel"})), False),
+        (Tool.RACECHECK, OwnCode(1, frozenset({"scale_kernel"})), False),
+        # Who takes a name of PyTorch's, or hides his, is watched all the same.
+        (Tool.RACECHECK, OwnCode(1, frozenset({"at::native::mine"})), True),
+        (Tool.MEMCHECK, OwnCode(1, frozenset({"_ZN2at6native_but_mine"})), True),
+        (Tool.MEMCHECK, OwnCode(1, known=False), True),
+        # What PyTorch writes is initialised.
+        (Tool.INITCHECK, OwnCode(1, frozenset({"scale_kernel"})), True),
+    ],
+)
+def test_pytorchs_own_kernels_are_not_watched(tool, code, all_are_watched) -> None:
+    assert ("--kernel-name-exclude" not in command("/x", tool, code)) == all_are_watched
+
+
+def test_large_problems_are_watched_at_their_smallest_hidden_sizes() -> None:
+    def context(size: int, *hidden: object) -> Any:
+        arena = SimpleNamespace(bytes=torch.empty(size, dtype=torch.uint8, device="meta"))
+        facts = SimpleNamespace(output_bytes=size)
+        draws = SimpleNamespace(arena=arena)
+        return SimpleNamespace(draws=draws, facts=facts, hidden=lambda _: hidden)
+
+    asked = request(KERNEL).model_copy(update={"hidden_references": ("more", "less")})
+    hidden = context(2**24), context(2**20)
+    assert at_moderate_sizes(asked, context(2**26, *hidden)) == asked
+    assert at_moderate_sizes(asked, context(2**28, *hidden)).reference == "less"
 
 
 def test_a_tool_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -124,6 +159,33 @@ def test_who_hides_what_the_tool_found_is_not_clean(
     stand_in(f"printf '{ERROR}' > found\n{act}")
     (run,) = run_compute_sanitizer(request(KERNEL), CODE, tools=(Tool.MEMCHECK,))
     assert run.outcome == "inconclusive", run
+
+
+def test_a_turn_ends_the_tool_in_hand_and_no_other_runs_again(
+    stand_in: Callable[[str], None],
+) -> None:
+    stand_in(
+        "case \"$*\" in *racecheck*) sleep 600;; esac\necho '========= ERROR SUMMARY: 0 errors'"
+    )
+    runs: list[SanitizerRun] = []
+    looks = itertools.count()
+
+    def ended() -> bool:
+        return bool(runs) and next(looks) > 2
+
+    with pytest.raises(AuditEndedError):
+        run_compute_sanitizer(request(KERNEL), CODE, limit_s=1000.0, ended=ended, runs=runs)
+    assert [(run.tool, run.outcome) for run in runs] == [(Tool.MEMCHECK, "clean")]
+    stand_in(f"printf '{ERROR}========= ERROR SUMMARY: 1 error'; exit 1")
+    run_compute_sanitizer(request(KERNEL), CODE, runs=runs)
+    assert [run.outcome for run in runs] == ["clean", "findings", "findings", "findings"]
+
+
+def test_the_tools_share_their_time(stand_in: Callable[[str], None]) -> None:
+    stand_in("sleep 1; echo '========= ERROR SUMMARY: 0 errors'")
+    _, *others = run_compute_sanitizer(request(KERNEL), CODE, limit_s=1.5)
+    assert [run.outcome for run in others] == ["not_run"] * 3
+    assert {run.note for run in others} == {"nothing was left of the 1.5 s for all tools"}
 
 
 @pytest.mark.parametrize("failure", [DeviceError("no such device"), OSError("no such device")])

@@ -7,7 +7,7 @@ import pytest
 from evaluator.audit_record import Tool
 from evaluator.deep_audit import crash_look
 from evaluator.deep_audit.address_sanitizer import AddressSanitizer
-from evaluator.deep_audit.crash_look import crashed
+from evaluator.deep_audit.occasion import crashed
 from evaluator.evaluation import (
     BuildReport,
     Evaluation,

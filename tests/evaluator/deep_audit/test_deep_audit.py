@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from evaluator.audit_record import Finding, Provenance, SanitizerRun, Tool
-from evaluator.deep_audit.deep_audit import occasion_for
+from evaluator.deep_audit.deep_audit import DeepAuditor
+from evaluator.deep_audit.occasion import occasion_for
+from evaluator.errors import AuditEndedError
 from evaluator.evaluation import (
     Evaluation,
     Status,
@@ -17,6 +21,7 @@ from tests.evaluator.deep_audit.programs import (
     OWN_PLAIN_C,
     READS_TOO_FAR,
     SHIFTS_TOO_FAR,
+    SLOW_WHEN_WATCHED,
     program,
 )
 from tests.evaluator.made_evaluations import correct
@@ -153,6 +158,17 @@ def test_a_result_that_the_next_call_overwrites_is_refused_on_demand(evaluate):
     refused = evaluate(BUFFER, require="kept_results")
     assert (refused.status, refused.reason) == (Status.INTEGRITY, "result_overwritten")
     assert evaluate(HONEST, require="kept_results").status is Status.CORRECT
+
+
+@pytest.mark.thorough
+def test_a_turn_ends_the_sanitizer_in_hand(auditor: DeepAuditor) -> None:
+    asked = evaluation_request(program(head=SLOW_WHEN_WATCHED), audit="always")
+    looks = itertools.count()
+    auditor._address._ended = lambda: next(looks) > 1
+    auditor._ended = lambda: True
+    with pytest.raises(AuditEndedError):
+        auditor.audited(asked, judged(2.0, 10.0, 5.0))
+    assert [*auditor._begun.values()] == [[]], "it was cut off"
 
 
 def test_what_is_refused_already_is_not_audited(evaluate):

@@ -19,6 +19,7 @@ from evaluator.evaluation import EvaluationRequest, Status
 from evaluator.executor.local import LocalExecutor
 from evaluator.hardware.device_lock import device_lock
 from evaluator.rival import CheckRequest
+from tests.evaluator.deep_audit.programs import SLOW_WHEN_WATCHED, program
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS, evaluation_request
 from tests.evaluator.processes import descendants, descendants_once, still_running
 
@@ -93,6 +94,24 @@ def test_waiting_for_a_device_is_shown_at_once_and_booked_apart(
         time.sleep(0.5)
         print(file=other.stdin, flush=True)
         assert judged.result().seconds.waiting >= 0.5
+
+
+@pytest.mark.thorough
+def test_a_turn_ends_the_audit_of_a_second_verdict(executor: LocalExecutor) -> None:
+    source = program(head=SLOW_WHEN_WATCHED)
+    second = evaluation_request(source, timing_seconds=0.1, audit="always")
+    second = second.model_copy(update={"is_second": True})
+    (slot,) = executor._slots
+    with ThreadPoolExecutor(1) as pool:
+        audited = pool.submit(executor.evaluate, second)
+        while not slot.ends and not audited.done():
+            time.sleep(0.01)
+        assert executor.evaluate(request("raise ValueError")).status is Status.RUNTIME_ERROR
+        assert not audited.done(), "the turn has not waited for the audit"
+        found = audited.result()
+    assert found.status is Status.CORRECT and found.timing is not None, found.message
+    assert found.audit is not None and found.audit.occasion == "asked" and found.audit.life
+    assert [(run.outcome, run.calls) for run in found.audit.sanitizers] == [("clean", 3)] * 2
 
 
 def test_one_that_is_closed_while_its_judge_starts_leaves_nothing(
