@@ -40,8 +40,6 @@ class WarmOrder(Order):
     device: str
     context: bool
     """Make the device's context, too."""
-    compiles: bool = False
-    """Import PyTorch's compiler, too."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ nothing that it says but the bytes in the output slot.
 
 from __future__ import annotations
 
-import importlib
 import os
 import traceback
 import types
@@ -106,8 +105,6 @@ class Worker:
         self.channel.send(Kind.FAILED, failure.encode())
 
     def _warm(self, order: WarmOrder) -> None:
-        if order.compiles:
-            importlib.import_module("torch._inductor.compile_fx")
         if order.context:
             _make_context(order.device)
         elif order.device != "cpu":

@@ -134,6 +134,8 @@ def _become_worker(
                 enclosed=layers,
             )
         else:
+            # It is for a reference to be compiled.
+            importlib.import_module("torch._inductor.compile_fx")
             os.setsid()
             os.chdir(scratch)
             if "pid_namespace" in layers:

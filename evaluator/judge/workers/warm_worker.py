@@ -27,17 +27,14 @@ class WarmWorker:
         device: str,
         fork: Callable[[], WorkerProcess],
         making: Executor,
-        *,
-        compiles: bool = False,
     ) -> None:
         """Begins with the first step at once, in `making`. `device`: whose context the worker
-        makes. `fork` may raise `InfrastructureError`. `compiles`: with PyTorch's compiler."""
+        makes. `fork` may raise `InfrastructureError`."""
         self.limits = limits
         self.worker: WorkerProcess | None = None
         """Once it is made, and None where it couldn't be."""
         self._device = device
         self._making = making
-        self._compiles = compiles
         self._has_context = self._completing = False
         self._step = making.submit(self._make, fork)
 
@@ -64,8 +61,7 @@ class WarmWorker:
 
     def _is_warm(self, worker: WorkerProcess, *, context: bool = True) -> bool:
         try:
-            order = WarmOrder(self._device, context, self._compiles)
-            worker.channel.send(Kind.WARM, order.encode())
+            worker.channel.send(Kind.WARM, WarmOrder(self._device, context).encode())
             answer = worker.channel.receive(START_TIMEOUT_S)
         except WireError as error:
             said = f"{error!r} {worker.end().log[-400:]}"
@@ -115,16 +111,12 @@ class WarmPool:
         device: str,
         fork: Callable[[WorkerLimits], WorkerProcess],
         may_wait: Callable[[], bool],
-        *,
-        compiles: bool = False,
     ) -> None:
         """`device`: whose context a warm worker makes. Where none `may_wait`, because a candidate
-        could reach it, there is none, and a fork takes as long as it takes. `compiles`: they have
-        PyTorch's compiler at hand."""
+        could reach it, there is none, and a fork takes as long as it takes."""
         self._device = device
         self._fork = fork
         self._may_wait = may_wait
-        self._compiles = compiles
         self._waiting: deque[WarmWorker] = deque()
         self._making = ThreadPoolExecutor(1, "warm worker")
         # The thread starts now: a candidate may take all the threads that there are.
@@ -148,13 +140,7 @@ class WarmPool:
                 self._waiting.remove(waiting)
                 waiting.end()
         while len(self._waiting) < count:
-            new = WarmWorker(
-                limits,
-                self._device,
-                lambda: self._fork(limits),
-                self._making,
-                compiles=self._compiles,
-            )
+            new = WarmWorker(limits, self._device, lambda: self._fork(limits), self._making)
             self._waiting.append(new)
 
     def prepare(self, limits: WorkerLimits, then: Callable[[], None] = lambda: None) -> None:

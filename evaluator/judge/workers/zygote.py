@@ -73,12 +73,9 @@ class Zygote:
             device, lambda limits: self._fork_fresh(limits, confine=True), self._may_wait
         )
         self.compilers = WarmPool(
-            device,
-            lambda limits: self._fork_fresh(limits, confine=False),
-            self._may_wait,
-            compiles=True,
+            device, lambda limits: self._fork_fresh(limits, confine=False), self._may_wait
         )
-        """Trusted ones, for what `torch.compile` makes of references."""
+        """Trusted workers, with PyTorch's compiler."""
         self._talks = threading.Lock()
         self._groups = memory_group.tried()
         self._numbers = itertools.count(1)
