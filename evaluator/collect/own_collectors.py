@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -12,13 +13,20 @@ from evaluator.collect.target.target import Collector, Target
 from evaluator.collect.torch_trace import TRACE
 
 
-def collect_own(folder: Path, mode: Collector, *, device: str, timeout_s: float) -> Collected:
+def collect_own(
+    folder: Path,
+    mode: Collector,
+    *,
+    device: str,
+    timeout_s: float,
+    ended: Callable[[], bool] = lambda: False,
+) -> Collected:
     """Run the request in `folder`; the collector's own report stays there.
 
     Builds are answered here, mostly from the cache that the judge filled. Raises `ProfilerError`
     with one line when the target fails, is too slow or leaves nothing.
     """
-    with closing(Target(mode)) as target, Broker(device) as broker:
+    with closing(Target(mode)) as target, Broker(device, ended) as broker:
         collected = target.run(folder, broker, report=TRACE, timeout_s=timeout_s)
         if collected.cpu is None:
             return collected

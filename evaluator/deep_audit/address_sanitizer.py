@@ -141,7 +141,8 @@ class AddressSanitizer:
         runner.growth_bytes = settings.memory_limit_bytes
         runner.said.allowance = Allowance(seen.left_s)
         done = threading.Event()
-        threading.Thread(target=self._end_early, args=(worker, done), daemon=True).start()
+        watching = threading.Thread(target=self._end_early, args=(worker, done))
+        watching.start()
         try:
             context.workers.load(
                 runner, request.candidate.source, "ModelNew", triton=False, build=build
@@ -160,6 +161,7 @@ class AddressSanitizer:
                 seen.note = "it does not build with the sanitizers"
         finally:
             done.set()
+            watching.join()
             runner.close()
         seen.read(worker.end().log)
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
 
 from evaluator.audit_record import (
     DeepAudit,
@@ -39,17 +41,26 @@ from evaluator.reason import Reason
 _AT_HIDDEN_SIZES = "at its smallest hidden sizes"
 
 
+@dataclass
+class _Begun:
+    """What an audit has found, from which it goes on where it was ended."""
+
+    runs: list[SanitizerRun] = field(default_factory=list)
+    origin: Origin | None = None
+    life: list[LifeTrial] = field(default_factory=list)
+
+
 class DeepAuditor:
     def __init__(
         self, judge: Judge, builder: Builder, ended: Callable[[], bool] = lambda: False
     ) -> None:
-        """`ended`: whether the sanitizer in hand is to be ended, for a turn that waits."""
+        """`ended`: whether the audit in hand is to be ended, for a turn that waits."""
         self._judge = judge
         self._builder = builder
         self._ended = ended
         self._address = AddressSanitizer(builder, ended)
-        self._begun: dict[str, list[SanitizerRun]] = {}
-        """What audits that were ended had found, by their requests."""
+        self._begun: dict[str, _Begun] = {}
+        """By request."""
         self._fastest_us: dict[str, float] = {}
         """By reference: the shortest time of a kernel that an audit found nothing against."""
 
@@ -74,41 +85,19 @@ class DeepAuditor:
             note = "not audited: a faster kernel for this problem was, and nothing was found"
             return evaluation.model_copy(update={"notes": (*evaluation.notes, note)})
         begin, key = time.monotonic(), request.model_dump_json()
-        runs, on_cpu = self._begun.setdefault(key, []), request.settings.device == "cpu"
-        try:
-            with self._judge.holding(request.settings.device):
-                context = self._judge.context_for(request)
-                code = built_code(context, self._builder, request)
-                watched = request if on_cpu else at_moderate_sizes(request, context)
-                if occasion != "required" and on_cpu and not runs:
-                    compiles = bool(code.libraries)
-                    runs += self._address.run(
-                        context, request, compiles=compiles, limit_s=SANITIZERS_S
-                    )
-            # These start processes of their own, which take the device when they need it.
-            if occasion != "required" and not on_cpu:
-                run_compute_sanitizer(watched, code, ended=self._ended, runs=runs)
-                sizes = "" if watched.reference == request.reference else _AT_HIDDEN_SIZES
-                runs = [run.model_copy(update={"note": run.note or sizes}) for run in runs]
-            if self._ended():
-                raise AuditEndedError("a turn came")
-            origin = origin_of(
-                request,
-                code,
-                build_failed=evaluation.build is not None and not evaluation.build.ok,
-            )
-        except AuditEndedError:
-            raise
-        except InfrastructureError as error:
-            origin = Origin(None, note=f"the audit was not finished: {error}")
+        begun = self._begun.setdefault(key, _Begun())
+        if begun.origin is None:
+            failed = evaluation.build is not None and not evaluation.build.ok
+            sanitizes = occasion != "required"
+            begun.origin = self._looked(request, begun.runs, sanitizes=sanitizes, failed=failed)
+        if occasion == "asked" or request.settings.require == "kept_results":
+            self._live(request, begun.life, as_constructed=evaluation.weights == "seeded")
+        runs, origin = begun.runs, begun.origin
         del self._begun[key]
-        wanted = occasion == "asked" or request.settings.require == "kept_results"
-        seeded = evaluation.weights == "seeded"
-        life = self._life(request, as_constructed=seeded) if wanted else ()
         audit = DeepAudit(
             occasion=occasion,
             sanitizers=tuple(runs),
-            life=life,
+            life=tuple(begun.life),
             shares=origin.shares,
             seconds=time.monotonic() - begin,
         )
@@ -117,14 +106,54 @@ class DeepAuditor:
             self._fastest_us[request.reference] = timing.latency_us
         return judged
 
-    def _life(self, request: EvaluationRequest, *, as_constructed: bool) -> tuple[LifeTrial, ...]:
-        """What module life showed; an infrastructure error is reported and has no other effect."""
+    def _looked(
+        self, request: EvaluationRequest, runs: list[SanitizerRun], *, sanitizes: bool, failed: bool
+    ) -> Origin:
+        """Adds the runs that are missing. `failed`: a build did."""
+        on_cpu = request.settings.device == "cpu"
         try:
             with self._judge.holding(request.settings.device):
                 context = self._judge.context_for(request)
-                return module_life(context, self._builder, request, as_constructed=as_constructed)
+                code = built_code(context, self._builder, request)
+                watched = request if on_cpu else at_moderate_sizes(request, context)
+                if sanitizes and on_cpu and not runs:
+                    compiles = bool(code.libraries)
+                    runs += self._address.run(
+                        context, request, compiles=compiles, limit_s=SANITIZERS_S
+                    )
+            # These start processes of their own, which take the device when they need it.
+            if sanitizes and not on_cpu:
+                run_compute_sanitizer(watched, code, ended=self._ended, runs=runs)
+                sizes = "" if watched.reference == request.reference else _AT_HIDDEN_SIZES
+                runs[:] = [run.model_copy(update={"note": run.note or sizes}) for run in runs]
+            origin = origin_of(request, code, build_failed=failed, ended=self._ended)
+            if origin.label is None and self._ended():
+                raise AuditEndedError("a turn came")
+            return origin
+        except AuditEndedError:
+            raise
+        except InfrastructureError as error:
+            return Origin(None, note=f"the audit was not finished: {error}")
+
+    def _live(
+        self, request: EvaluationRequest, tried: list[LifeTrial], *, as_constructed: bool
+    ) -> None:
+        """Tries what is missing; an infrastructure error is reported and has no other effect."""
+        try:
+            with self._judge.holding(request.settings.device):
+                context = self._judge.context_for(request)
+                trials = module_life(
+                    context, self._builder, request, tuple(tried), as_constructed=as_constructed
+                )
+                with closing(trials):
+                    for trial in trials:
+                        tried.append(trial)
+                        if self._ended():
+                            raise AuditEndedError("a turn came")
+        except AuditEndedError:
+            raise
         except (InfrastructureError, RuntimeError) as error:
-            return not_tried(str(error))
+            tried[:] = not_tried(str(error))
 
     def close(self) -> None:
         self._address.close()

@@ -7,7 +7,8 @@ compares with the reference's, as in any judged call. What is found is reported 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 
 import torch
 
@@ -30,20 +31,24 @@ from evaluator.worker.steps import Result, Step
 
 
 def module_life(
-    context: ProblemContext, builder: Builder, request: EvaluationRequest, *, as_constructed: bool
-) -> tuple[LifeTrial, ...]:
-    """Try all of `Life` on a correct candidate. The device must be held.
+    context: ProblemContext,
+    builder: Builder,
+    request: EvaluationRequest,
+    known: tuple[LifeTrial, ...] = (),
+    *,
+    as_constructed: bool,
+) -> Generator[LifeTrial]:
+    """Try all of `Life` but what is known on a correct candidate. The device must be held.
 
     `as_constructed`: it was judged with equal seeds and not with copied weights.
     """
     if context.sequence is not None:
-        return not_tried("the reference keeps a state from call to call")
+        yield from not_tried("the reference keeps a state from call to call")[len(known) :]
+        return
     builds = BuildAllowance(builder, request.settings.build_timeout_s)
     lives = _Lives(context, builds, request.candidate, as_constructed=as_constructed)
-    try:
-        return tuple(lives.tried(life) for life in Life)
-    finally:
-        lives.close()
+    with closing(lives):
+        yield from (lives.tried(life) for life in [*Life][len(known) :])
 
 
 def not_tried(why: str) -> tuple[LifeTrial, ...]:

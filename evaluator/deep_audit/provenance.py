@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import statistics
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,10 +54,14 @@ class Origin:
     note: str = ""
 
 
-def origin_of(request: EvaluationRequest, code: OwnCode, *, build_failed: bool) -> Origin:
-    """Trace the candidate behind the judge's walls and label it. Raises nothing."""
+def origin_of(
+    request: EvaluationRequest, code: OwnCode, *, build_failed: bool, ended: Callable[[], bool]
+) -> Origin:
+    """Trace the candidate behind the judge's walls and label it. Raises nothing.
+
+    `ended`: whether to give up, without a label."""
     try:
-        shares = _traced(request, code)
+        shares = _traced(request, code, ended)
     except (InfrastructureError, OSError) as error:
         return Origin(None, note=f"provenance is unknown: {error}")
     if request.settings.device != "cpu" and not code.known:
@@ -128,13 +132,13 @@ def gpu_shares(trace: KernelTrace, code: OwnCode) -> Shares:
     )
 
 
-def _traced(request: EvaluationRequest, code: OwnCode) -> Shares:
+def _traced(request: EvaluationRequest, code: OwnCode, ended: Callable[[], bool]) -> Shares:
     device = request.settings.device
     with tempfile.TemporaryDirectory(prefix="refinery-audit-") as name:
         folder = Path(name)
         write_request(folder, request)
         mode: Collector = "shares" if device == "cpu" else "torch_trace"
-        collected = collect_own(folder, mode, device=device, timeout_s=_TIMEOUT_S)
+        collected = collect_own(folder, mode, device=device, timeout_s=_TIMEOUT_S, ended=ended)
     if collected.gpu is not None:
         return gpu_shares(collected.gpu, code)
     if not collected.calls:

@@ -168,7 +168,7 @@ def test_a_turn_ends_the_sanitizer_in_hand(auditor: DeepAuditor) -> None:
     auditor._ended = lambda: True
     with pytest.raises(AuditEndedError):
         auditor.audited(asked, judged(2.0, 10.0, 5.0))
-    assert [*auditor._begun.values()] == [[]], "it was cut off"
+    assert [begun.runs for begun in auditor._begun.values()] == [[]], "it was cut off"
 
 
 def test_what_is_refused_already_is_not_audited(evaluate):
