@@ -70,7 +70,8 @@ def from_module(model: Any, inputs: Any, name: str = "") -> WrittenProblem:
 
 def from_file(reference: str, name: str) -> WrittenProblem:
     """Of what a function of a user's file builds, which runs in a process of its own."""
-    with ProcessPoolExecutor(1, get_context("spawn"), _print_to_stderr) as pool:
+    # What it prints goes to stderr.
+    with ProcessPoolExecutor(1, get_context("spawn"), os.dup2, (2, 1)) as pool:
         try:
             return pool.submit(_from_file, reference, name).result()
         except BrokenProcessPool:
@@ -86,10 +87,6 @@ def resolve_written(written: WrittenProblem, options: RunOptions) -> Resolution:
         given["precision"] = written.precision
     resolution = resolve(options.model_copy(update=given))
     return replace(resolution, notes=(*written.notes, *resolution.notes))
-
-
-def _print_to_stderr() -> None:
-    os.dup2(2, 1)
 
 
 def _from_file(reference: str, name: str) -> WrittenProblem:

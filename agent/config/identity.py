@@ -68,7 +68,8 @@ def run_name(config: RunConfig) -> str:
         _levels(config.problems),
         f"s{config.seed}",
     ]
-    return "-".join([*map(_word, words), digest(config)])
+    named = [re.sub(r"[^a-z0-9.+]+", "_", word.lower()).strip("_.") for word in words]
+    return "-".join([*named, digest(config)])
 
 
 def _levels(problems: tuple[str, ...]) -> str:
@@ -77,7 +78,3 @@ def _levels(problems: tuple[str, ...]) -> str:
         return problems[0]
     levels = {match[1] for name in problems if (match := _LEVEL.match(name))}
     return f"level{'+'.join(sorted(levels, key=int))}" if levels else f"{len(problems)}_problems"
-
-
-def _word(text: str) -> str:
-    return re.sub(r"[^a-z0-9.+]+", "_", text.lower()).strip("_.")

@@ -39,10 +39,6 @@ def text_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _line(confirmation: Confirmation) -> str:
-    return confirmation.model_dump_json(by_alias=True) + "\n"
-
-
 def request_hash(request: CompletionRequest) -> str:
     """Hash of everything that decides an answer; where it belongs is part of it."""
     return text_hash(json.dumps(request.model_dump(mode="json"), sort_keys=True))
@@ -197,7 +193,9 @@ class RunStore(RunFiles, AbstractContextManager["RunStore"]):
             found = super().confirmations(problem)
             path = self.confirmations_path(problem)
             if path.exists() and not path.read_bytes().endswith(b"\n"):
-                write_whole(path, "".join(_line(each) for each in found))
+                write_whole(
+                    path, "".join(f"{each.model_dump_json(by_alias=True)}\n" for each in found)
+                )
             self._confirmations[problem] = found
         return self._confirmations[problem]
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 
 HALVES = (".d", ".device.d")
@@ -52,7 +51,7 @@ def side_by_side(said: str, source: str, key: str) -> tuple[str, ...] | None:
         (assembled,), (bundled,) = by_tool.pop("ptxas"), by_tool.pop("fatbinary")
         ((first, second, last),) = by_tool.values()
         file = split[split.index(_IDENTIFIER) + 1]
-        read = {_output(step): step for step in (first, second)}
+        read = {step[step.index("-o") + 1]: step for step in (first, second)}
         (for_device,), (for_host,) = (read.keys() & set(step) for step in (compiled, split))
         split.remove(_IDENTIFIED)
     except (KeyError, ValueError):
@@ -94,7 +93,3 @@ def _read(said: str) -> tuple[dict[str, str], list[list[str]]]:
         words[0] = words[0].replace(_CICC_FOLDER, variables.get(_CICC_FOLDER[1:], ""))
         steps.append(words)
     return variables, steps
-
-
-def _output(step: Sequence[str]) -> str:
-    return step[step.index("-o") + 1]

@@ -33,6 +33,8 @@ _ASSERTION = re.compile(
     r"thread: \[(?P<thread>[\d,]+)\] Assertion [`'](?P<text>.+)[`'] failed\.?$",
     re.MULTILINE,
 )
+# How a line begins that says more about the error than where each thread stood.
+_TELLING = ("Access", "Address", "and ", "by thread", "Current")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
 _SEVERITY = re.compile(r"^(?:ERROR|Error|WARN(?:ING)?|Warning|INFO|Info): ")
 
@@ -51,10 +53,10 @@ def findings_of(
     found: dict[tuple[str, ...], Finding] = {}
     for block in _blocks(text):
         head = block[0]
-        place = _place(block)
+        place = next((match for line in block if (match := _AT.search(line))), None)
         kernels = _kernels(place, block)
         kind = _ADDRESS.sub("...", _SEVERITY.sub("", head)).split(" at ")[0].strip()
-        more = [each for each in block[1:] if _tells(each)]
+        more = [each for each in block[1:] if each.startswith(_TELLING)]
         severe = tool is Tool.MEMCHECK or (
             tool is Tool.RACECHECK
             and plain_barriers
@@ -120,16 +122,7 @@ def _lines(text: str) -> list[str]:
     return [line[:_MOST_OF_A_LINE] for line in text.splitlines()]
 
 
-def _place(block: list[str]) -> re.Match[str] | None:
-    return next((match for line in block if (match := _AT.search(line))), None)
-
-
 def _kernels(place: re.Match[str] | None, block: list[str]) -> list[str]:
     found = [place["kernel"]] if place else []
     found += [match["kernel"] for line in block if (match := _DEVICE_FRAME.match(line))]
     return list(dict.fromkeys(base_name(name) for name in found))
-
-
-def _tells(line: str) -> bool:
-    """Whether a line says more about the error than where each thread stood."""
-    return line.startswith(("Access", "Address", "and ", "by thread", "Current"))

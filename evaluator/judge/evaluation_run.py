@@ -99,8 +99,8 @@ class EvaluationRun:
         second = self._rejected(self.context.workers.new(), as_constructed=True)
         if second is None:
             return
-        is_wrong = second.reason is Reason.WRONG_VALUES
-        if is_wrong and _is_explained(second):
+        mismatch = second.mismatch if second.reason is Reason.WRONG_VALUES else None
+        if mismatch is not None and "counterfactual" in mismatch.details:
             rejection = second
         elif self.allowance.left_s:
             self._begin_again(before)
@@ -566,10 +566,6 @@ def _judged_again(second: Rejection) -> str:
     if second.reason is Reason.WRONG_VALUES:
         return _JUDGED_TWICE
     return f" (judged again as constructed from a seed: {second.message})"
-
-
-def _is_explained(rejection: Rejection) -> bool:
-    return rejection.mismatch is not None and "counterfactual" in rejection.mismatch.details
 
 
 _MORE_THAN_REFERENCE = 1.5

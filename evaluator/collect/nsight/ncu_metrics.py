@@ -195,7 +195,7 @@ def names(known: frozenset[str] | None = None) -> tuple[list[str], list[str]]:
     wanted: list[str] = []
     missing: list[str] = []
     for quantity, (_, alternatives) in QUANTITIES.items():
-        listed = [name for name in alternatives if known is None or _base(name) in known]
+        listed = [name for name in alternatives if known is None or name.partition(".")[0] in known]
         # Each further alternative could cost a pass: the first that the chip lists is enough.
         usable = listed if known is None else listed[:1]
         usable = usable or [name for name in alternatives if name.startswith(_UNLISTED)]
@@ -204,7 +204,3 @@ def names(known: frozenset[str] | None = None) -> tuple[list[str], list[str]]:
         if not usable:
             missing.append(quantity)
     return wanted, missing
-
-
-def _base(name: str) -> str:
-    return name.partition(".")[0]

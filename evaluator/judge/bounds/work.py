@@ -86,7 +86,8 @@ def count_work(
         probe = any(t.device.type == "cuda" for t in tensors)
     with torch.no_grad():
         try:
-            counter, outputs = _run(copy.deepcopy(module), _copied(inputs), nonzero, precision)
+            copied = tree_map(lambda v: v.clone() if isinstance(v, Tensor) else v, list(inputs))
+            counter, outputs = _run(copy.deepcopy(module), copied, nonzero, precision)
         except torch.OutOfMemoryError:
             counter, outputs = _on_meta(module, inputs, nonzero, precision)
         flops, accumulation = counter.flops, counter.accumulation
@@ -122,10 +123,6 @@ def count_work(
         orders_ties=counter.orders_ties,
         bytes_out=written,
     )
-
-
-def _copied(inputs: Sequence[Any]) -> list[Any]:
-    return list(tree_map(lambda v: v.clone() if isinstance(v, Tensor) else v, list(inputs)))
 
 
 def _on_meta(
