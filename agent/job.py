@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from types import FrameType
 
 from agent.config.run_config import RunConfig
@@ -87,25 +90,36 @@ def run_job(resolution: Resolution, mode: Mode = "none", *, redo: bool = False) 
     used, and `InfrastructureError` where this machine fails.
     """
     from agent.llm.client import make_client
+    from agent.loop.deps import settings_of
     from agent.loop.drive import drive
     from agent.loop.judging import open_judging
+    from agent.loop.problem_check import ProblemCheck
 
     config, stop = resolution.config, threading.Event()
-    check_spending(config)
+    say: Callable[[str], None] = partial(print, file=sys.stderr)  # until there is a view
     check_judging(config)
     fork = Fork.parse(config.fork) if config.fork is not None else None
     if fork is not None:
         fork.check(config)
     with ExitStack() as stack:
+        early = stack.enter_context(ThreadPoolExecutor(1))
+        judging = stack.enter_context(open_judging(config, lambda text: say(text)))
+        first, *_ = resolution.problems
+        check = ProblemCheck(judging.executor, first, settings_of(config), config.rival)
+        if not config.output.exists():
+            # The judge starts and sets the problem up while LiteLLM is imported.
+            judging.executor.prepare(config.workers, config.backend)
+            early.submit(check.run)
+        check_spending(config)
         client = make_client(config.model, config.model_args, run_dir=config.output, stop=stop)
         store = stack.enter_context(open_store(config, redo=redo))
         if fork is not None:
             fork.take_over(config, store)
-        judging = stack.enter_context(open_judging(config, lambda text: display.say(text)))
         display = stack.enter_context(open_display(mode, config))
-        stack.enter_context(two_stage_interrupt(stop, display.say, at_once=display.close))
+        say = display.say
+        stack.enter_context(two_stage_interrupt(stop, say, at_once=display.close))
         for note in filter(None, (*resolution.notes, judging.note)):
-            display.say(f"note: {note}")
+            say(f"note: {note}")
         return drive(
             config,
             resolution.problems,
@@ -116,4 +130,5 @@ def run_job(resolution: Resolution, mode: Mode = "none", *, redo: bool = False) 
             store=store,
             watch=display,
             stop=stop,
+            checks={first.id: check},
         )
