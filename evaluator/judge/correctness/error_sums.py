@@ -76,7 +76,7 @@ def chunk(t: Tensor) -> int:
     """Elements of `t` to be looked at together."""
     # On a CPU the handful of fp64 copies should stay in the caches.
     on_cpu: bool = t.device.type == "cpu"
-    return 2**18 if on_cpu else 2**24
+    return 2**17 if on_cpu else 2**24
 
 
 def blocks(

@@ -10,9 +10,9 @@ from evaluator.judge.context.baselines import no_build
 from evaluator.judge.context.construction import Construction
 from evaluator.judge.context.problem_context import ProblemContext
 
-_FIRST, _FEWEST, _MOST = 10, 9, 30
-"""Calls that warm up, and the fewest and the most that count."""
-_FLUSHED_S = 0.5
+_FIRST, _EMPTY, _FEWEST = 10, 30, 9
+"""Calls that warm up, that compute nothing, and the fewest of an operator after a flush."""
+_FLUSHED_S = 0.2
 """After that the fewest suffice: with the cache of a large host, a flush takes 50 to 100 ms."""
 _FRESH_S = 60.0
 
@@ -33,7 +33,7 @@ _known: dict[tuple[str, int], tuple[CallCost, float]] = {}
 
 
 def call_cost(context: ProblemContext, *, anew: bool = False) -> CallCost:
-    """Measured once for each device and number of threads, in workers of its own.
+    """Measured once for each device and number of threads, in a worker of its own.
 
     Each is the least of many: whatever else was in a call's way then would count in all verdicts
     from now on. `anew`: once more, where that was a minute ago, and what is less counts.
@@ -43,47 +43,49 @@ def call_cost(context: ProblemContext, *, anew: bool = False) -> CallCost:
     key = (str(context.device), context.workers.threads)
     cost, measured = _known.get(key, (CallCost(math.inf, math.inf), -math.inf))
     if measured < (time.monotonic() - _FRESH_S if anew else 0.0):
-        signal_us = min(_times_us(context, "return self.one", flushed=False))
-        called_us = min(_times_us(context, "return self.one + self.one", flushed=True))
+        signal_us, called_us = map(min, _times_us(context))
         operator_us = max(0.0, called_us - signal_us)
         cost = CallCost(min(cost.signal_us, signal_us), min(cost.operator_us, operator_us))
         _known[key] = cost, time.monotonic()
     return cost
 
 
-def _times_us(context: ProblemContext, forward: str, *, flushed: bool) -> list[float]:
+def _times_us(context: ProblemContext) -> tuple[list[float], list[float]]:
+    """Of empty calls, and of those of one operator after a flush."""
     runner = context.workers.new()
     try:
-        context.workers.load(
-            runner, _SOURCE.format(forward=forward), "ModelNew", triton=False, build=no_build
-        )
+        context.workers.load(runner, _SOURCE, "ModelNew", triton=False, build=no_build)
         Construction(context.setup, {}).on(runner)
         order = context.draws.plain().order
         context.workers.settle()
-        for _ in range(_FIRST):
-            with runner.call(order):
-                pass
-        times: list[float] = []
-        end = time.monotonic() + _FLUSHED_S
-        fewest = _FEWEST if flushed else _MOST
-        while len(times) < fewest or (len(times) < _MOST and time.monotonic() < end):
-            if flushed:
-                context.flush.run()
+
+        def took_us() -> float:
             with runner.call(order) as call:
-                times.append(call.forward_us)
+                return call.forward_us
+
+        empty_us = [took_us() for _ in range(_FIRST + _EMPTY)][_FIRST:]
+        called_us: list[float] = []
+        end = time.monotonic() + _FLUSHED_S
+        while len(called_us) < _FEWEST or time.monotonic() < end:
+            context.flush.run()
+            called_us.append(took_us())
+        return empty_us, called_us
     finally:
         runner.close()
-    return times
 
 
-_SOURCE = """
+_SOURCE = f"""
 import torch
 
 class ModelNew(torch.nn.Module):
     def __init__(self, *arguments):
         super().__init__()
         self.register_buffer("one", torch.ones(()))
+        self.empty = {_FIRST + _EMPTY} * [None]
 
     def forward(self, *arguments):
-        {forward}
+        if self.empty:
+            self.empty.pop()
+            return self.one
+        return self.one + self.one
 """

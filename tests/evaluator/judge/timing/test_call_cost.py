@@ -29,8 +29,8 @@ def test_it_is_measured_again_before_a_task_is_marked(judge, monkeypatch, ago_s)
 
 
 def test_calls_that_others_delay_count_for_nothing(judge, monkeypatch):
-    times = iter([[100.0, 4000.0], [190.0] + [4000.0] * 20])
-    monkeypatch.setattr(call_cost, "_times_us", lambda *_, **__: next(times))
+    times = [100.0, 4000.0], [190.0] + [4000.0] * 20
+    monkeypatch.setattr(call_cost, "_times_us", lambda _: times)
     monkeypatch.setattr(call_cost, "_known", {})
     assert not judge.evaluate(REQUEST).timing.launch_bound
     assert call_cost._known[KEY][0] == CallCost(100.0, 90.0)
