@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -61,7 +62,7 @@ def _source(path: Path, *, follows: bool = True) -> str:
         return read_source(path, follows=follows)
     except UndecodableError as error:
         # An import of the file would raise this: the kernel gets its verdict.
-        return f"raise SyntaxError({str(error)!r})\n"
+        return f"raise SyntaxError({str(error)!r})  # whatever ModelNew is\n"
     except UsageError as error:
         if follows:
             raise
@@ -85,7 +86,6 @@ def check(
     settings = settings_for(options, [resolve_device(device)])
     request = request_for(_source(Path(kernel)), load_problem(str(problem), suite), settings)
     with LocalExecutor(settings.device) as executor:
-        executor.prepare(backend=request.candidate.backend)
         return executor.evaluate(request)
 
 
@@ -152,7 +152,13 @@ def command(
     settings = settings_for({**given, "protocol": protocols[0]}, devices)
     if not kernel.exists():
         raise UsageError(f"{kernel} does not exist: give a kernel file, or a folder of them")
-    with LocalExecutor(*devices) as executor:
+    is_watched, began = sys.stderr.isatty() and not kernel.is_dir(), time.monotonic()
+
+    def stage(what: str) -> None:
+        if is_watched:
+            print(f"{time.monotonic() - began:5.1f} s  {what}", file=sys.stderr)
+
+    with LocalExecutor(*devices, stage=stage) as executor:
         if kernel.is_dir():
             good = judge_folder(
                 kernels_in(kernel, suite),
@@ -178,7 +184,6 @@ def command(
         else:
             asked = load_problem(problem, suite)
             request = request_for(_source(kernel), asked, settings)
-            executor.prepare(backend=request.candidate.backend)
             evaluation = executor.evaluate(request)
             good = evaluation.status is Status.CORRECT
             if json_:

@@ -241,7 +241,6 @@ def command(
     settings = Settings(device=resolve_device(device), timing_seconds=3.0)
     request = request_for(read_source(kernel), load_problem(problem, suite), settings)
     with LocalExecutor(settings.device) as executor:
-        executor.prepare(backend=request.candidate.backend)
         evaluation = executor.evaluate(request)
     if evaluation.status is not Status.CORRECT:
         print(f"{evaluation.status}: only a correct kernel is profiled", file=sys.stderr)

@@ -68,7 +68,7 @@ def _evidence(evaluation: Evaluation) -> Iterator[str]:
         yield f"finding: {finding}"
     for note in evaluation.notes:
         yield f"note: {note}"
-    yield f"isolation: {', '.join(evaluation.isolation)}"
+    yield f"isolation: {', '.join(evaluation.isolation) or 'none'}"
 
 
 def _times(timing: Timing) -> Iterator[str]:

@@ -14,7 +14,9 @@ from evaluator.evaluation import AuditRequest, Backend, Evaluation, EvaluationRe
 from evaluator.executor.builders import Builders, builders_for
 from evaluator.executor.device_slots import DeviceSlot, DeviceSlots, Rank
 from evaluator.executor.kept_checks import KeptChecks
+from evaluator.executor.refused_file import refused_file
 from evaluator.ipc.service import Service
+from evaluator.ipc.wire import Kind
 from evaluator.judge.cases import judged_at_each
 from evaluator.rival import CheckRequest, Rival
 from problems.cache_folder import cache_folder
@@ -42,20 +44,22 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
         builder: str = "evaluator.judge.builds.build_ahead",
         executors: int = 1,
         say: Callable[[str], None] = _on_stderr,
+        stage: Callable[[str], None] = lambda _: None,
     ) -> None:
         """`devices` are `cpu`, or `cuda:N` of one kind; `judge` and `builder` are modules that
         `Service` starts with a device and the folder of the cache. `executors`: how many share
-        this machine's cores. `say` gets a line when a device is held by another command."""
+        this machine's cores. `say` gets a line when a device is held by another command, `stage`
+        what a judge has come to."""
         devices = devices or ("cpu",)
         folder = cache or cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
 
         def slot(name: str) -> DeviceSlot:
-            def waits(holder: str) -> None:
-                say(f"waiting for {name}, held by {holder}")
+            waits = f"waiting for {name}, held by "
+            told = {Kind.WAITS: lambda holder: say(waits + holder), Kind.STAGE: stage}
+            return DeviceSlot(name, Service(judge, name, str(folder), told=told))
 
-            return DeviceSlot(name, Service(judge, name, str(folder), waits=waits))
-
+        self._stage = stage
         self._slots = DeviceSlots([slot(name) for name in devices])
         self._kept = KeptChecks(folder)
         self._set_up = ThreadPoolExecutor(1, thread_name_prefix="set-up")
@@ -96,8 +100,12 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Judge one candidate on a free device, whichever the request names, and audit it where
         there is occasion. Waits for one; raises `InfrastructureError` when our side breaks.
-        `conditions` say `judged_on`: None where the candidate ran into a limit while it was built,
-        and needed no device."""
+        `conditions` say `judged_on`: None where the candidate needed no device: its file is none,
+        or it ran into a limit while it was built."""
+        if (refused := refused_file(request)) is not None:
+            return refused
+        self._stage("starting a judge")
+        self.prepare(backend=request.candidate.backend)
         ahead = request.candidate.backend is Backend.CUDA and not self._on_cpu
         built = self._builders.build(request) if ahead else None
         if built is not None and built.refused is not None:
@@ -124,6 +132,7 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
         conditions = answer.conditions | {"judged_on": slot.device}
         answer = answer.model_copy(update={"conditions": conditions})
         while crashed(answer, request.settings) or occasion_for(answer, request.settings):
+            self._stage("auditing")
             with self._slots.taken(request.reference, ranks[1]) as slot, suppress(AuditEndedError):
                 return self._answer(slot, AuditRequest(request=request, evaluation=answer))
         return answer
@@ -140,6 +149,8 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
 
     def close(self) -> None:
         self._set_up.shutdown(wait=False, cancel_futures=True)
+        for slot in self._slots:
+            slot.judge.hang_up()
         for slot in self._slots:
             slot.judge.close()
         self._builders.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -33,6 +34,12 @@ class Failure(Encoded):
             trace=_shortened(self.trace, _TEXT_BYTES),
         )
         return super(Failure, shortened).encode()
+
+
+def no_class(name: str, others: Sequence[str]) -> str:
+    """What a file lacks; `others`: modules that it defines."""
+    rename = f"; it defines {', '.join(others)}: rename what is to be judged" if others else ""
+    return f"the file defines no class {name}{rename}"
 
 
 def _shortened(text: str, limit: int) -> str:

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from evaluator import errors
@@ -28,11 +28,11 @@ class Service:
     time."""
 
     def __init__(
-        self, module: str, *arguments: str, waits: Callable[[str], None] = lambda _: None
+        self, module: str, *arguments: str, told: Mapping[Kind, Callable[[str], None]] | None = None
     ) -> None:
-        """`waits` is called with the holder of the device for which the service waits."""
+        """`told` is called with what the service says before its answer, by kind."""
         self._module = module
-        self._waits = waits
+        self._told = dict(told or {})
         self._arguments = arguments
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: Channel | None = None
@@ -52,8 +52,8 @@ class Service:
         try:
             with self._sending:
                 channel.send(Kind.REQUEST, question)
-            while (message := channel.receive()).kind is Kind.WAITS:
-                self._waits(message.payload.decode())
+            while (message := channel.receive()).kind in self._told:
+                self._told[message.kind](message.payload.decode())
             return answer_of(message)
         except WireError as error:
             raise self._died(channel, error) from None

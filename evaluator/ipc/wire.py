@@ -54,6 +54,7 @@ class Kind(IntEnum):
     ERROR = 38
     WAITS = 39
     BREAK_OFF = 40
+    STAGE = 41
 
 
 _LIMITS = {

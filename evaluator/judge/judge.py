@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import torch
 
@@ -29,6 +30,7 @@ from evaluator.hardware.conditions import conditions
 from evaluator.hardware.device_lock import device_lock
 from evaluator.hardware.devices import describe
 from evaluator.hardware.host_memory import available_bytes, free_share, growth_limited
+from evaluator.ipc.wire import Kind
 from evaluator.judge.builds.build_allowance import BuildAllowance
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.evaluation_run import EvaluationRun
@@ -60,12 +62,14 @@ class Judge:
         device: torch.device,
         builder: Builder,
         zygote: Zygote | None = None,
-        waits: Callable[[str], None] = lambda _: None,
+        tell: Callable[[Kind, str], None] = lambda *_: None,
     ) -> None:
         """`zygote`: one for this device that was started ahead, the judge's own from now on.
-        `waits` is told who holds the device before the judge waits for another command."""
+        `tell` hears who holds the device before the judge waits for another command (WAITS), and
+        what an evaluation has come to (STAGE)."""
         self.device = device
-        self._waits = waits
+        self._tell = tell
+        self._stage = partial(tell, Kind.STAGE)
         self._builder = builder
         self._zygote = zygote
         self._limits: WorkerLimits | None = None
@@ -104,6 +108,7 @@ class Judge:
             context = self.context_for(request)
             allowance = Allowance(request.settings.candidate_timeout_s)
             run = EvaluationRun(request.candidate, builds, context, allowance=allowance)
+            run.verified.stage = self._stage
             shortage: Exception | None = None
             try:
                 # On a GPU the next worker gets ready while this one is timed.
@@ -178,7 +183,7 @@ class Judge:
 
         def waits(holder: str) -> None:
             began.append(time.monotonic())
-            self._waits(holder)
+            self._tell(Kind.WAITS, holder)
 
         with ExitStack() as held:
             held.enter_context(device_lock(device, waits))
@@ -207,6 +212,7 @@ class Judge:
         while self._contexts and (len(self._contexts) >= MOST_PROBLEMS or self._memory_is_short()):
             self._forget_contexts(keep=len(self._contexts) - 1)
         if context is None:
+            self._stage(f"setting {request.problem_id} up")
             context = self._new_context(request)
         context.settings = request.settings
         # For two pairs of workers, of which a third takes one's place. In one a verdict is often
@@ -329,6 +335,7 @@ class Judge:
             torch.cuda.empty_cache()
 
     def _try(self, run: EvaluationRun, runner: ModuleRunner, request: EvaluationRequest) -> None:
+        self._stage("importing and calling the kernel")
         run.first_calls(runner)
         assert run.runner is not None
         runner = run.runner
@@ -337,7 +344,9 @@ class Judge:
         hidden = run.context.hidden(request.hidden_references)
         for other in hidden:
             run.at_hidden_sizes(other, another=other is not hidden[-1])
+        self._stage(f"right in {run.verified.judged} calls")
         if request.is_timed:
+            self._stage("timing")
             run.time(runner)
         if request.weights is not None:
             run.with_weights(request.weights)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
@@ -84,6 +84,8 @@ class Verification:
     """These calls decide, so that they may use no more than is allowed."""
     explains: bool = True
     """Whether it is looked for why values are wrong, which takes seconds."""
+    stage: Callable[[str], None] = lambda _: None
+    """Is told before that."""
 
     def begin(self) -> None:
         """Another module, or other sizes: what is known of earlier calls does not hold there."""
@@ -143,6 +145,7 @@ class Verification:
         mismatch = verdict.mismatch
         assert mismatch is not None
         if self.explains and mismatch.kind == "values" and not context.reference.changes_inputs:
+            self.stage("wrong values: looking for why")
             # What explaining it takes is no part of the record.
             aside, allowance = self.copy(), outputs.runner.said.allowance
             outputs.runner.said.allowance = replace(

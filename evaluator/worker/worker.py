@@ -20,7 +20,7 @@ import torch
 
 from evaluator.backend_flags import BackendFlags
 from evaluator.hardware.cuda_memory import hold_stream, signal
-from evaluator.ipc.failure import Failure, Phase
+from evaluator.ipc.failure import Failure, Phase, no_class
 from evaluator.ipc.reply import DTYPES, GATE_BYTES, OutputLayout, Reply, Sources, place_after
 from evaluator.ipc.wire import Channel, Kind, Message
 from evaluator.worker import build_stub, stated_gpu
@@ -133,9 +133,7 @@ class Worker:
         self.source = order.source
         self.namespace = import_candidate(self.source, order.text)
         if not isinstance(getattr(self.namespace, self.class_name, None), type):
-            raise NameError(
-                f"the file defines no class {self.class_name}{_other_modules(self.namespace)}"
-            )
+            raise NameError(no_class(self.class_name, _modules_in(self.namespace)))
         self.channel.send(Kind.IMPORTED)
 
     def _construct(self, order: ConstructOrder, fds: tuple[int, ...]) -> None:
@@ -301,15 +299,14 @@ def _attributed_to_reference() -> Iterator[None]:
         ) from error
 
 
-def _other_modules(namespace: types.ModuleType) -> str:
-    names = [
+def _modules_in(namespace: types.ModuleType) -> list[str]:
+    return [
         name
         for name, value in vars(namespace).items()
         if isinstance(value, type)
         and issubclass(value, torch.nn.Module)
         and value.__module__ == namespace.__name__
     ]
-    return f"; it defines {', '.join(names)}: rename what is to be judged" if names else ""
 
 
 def _make_context(device: str) -> None:

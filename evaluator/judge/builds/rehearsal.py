@@ -10,7 +10,6 @@ another try (`Evaluation.is_lasting`).
 
 from __future__ import annotations
 
-import platform
 import sys
 import time
 from dataclasses import astuple
@@ -19,11 +18,10 @@ import torch
 
 from evaluator.backend_flags import BackendFlags
 from evaluator.builder.builder import Builder
-from evaluator.evaluation import Evaluation, EvaluationRequest, Seconds
-from evaluator.hardware.conditions import conditions
+from evaluator.evaluation import EvaluationRequest, Seconds
 from evaluator.hardware.devices import DeviceInfo
 from evaluator.judge.builds.build_allowance import BuildAllowance
-from evaluator.judge.builds.built_ahead import BuiltAhead
+from evaluator.judge.builds.built_ahead import BuiltAhead, refused_early
 from evaluator.judge.problem.reference import DTYPES
 from evaluator.judge.rejection import Rejection
 from evaluator.judge.workers.module_runner import ModuleRunner
@@ -71,23 +69,12 @@ def rehearse(
         late = runner.build is not None and runner.build.timed_out
         if late or rejection.reason in _FINAL:
             compilers = builder.isolation if runner.build is not None else ()
-            refused = Evaluation(
-                status=rejection.status,
-                reason=rejection.reason,
-                message=rejection.message,
-                detail=rejection.detail,
+            refused = refused_early(
+                rejection,
+                device.name,
+                NOTE,
                 build=runner.build,
                 isolation=(*worker.isolation, *compilers),
-                device=device.name,
-                # No device was in use: what state it is in says nothing of this candidate.
-                conditions=conditions("cpu")
-                | {
-                    "judged_on": None,
-                    "threads": 1,
-                    "torch": torch.__version__,
-                    "python": platform.python_version(),
-                },
-                notes=(NOTE,),
                 seconds=Seconds(
                     build=builds.seconds, judge=time.monotonic() - begin - builds.seconds
                 ),

@@ -23,13 +23,14 @@ from tests.evaluator.deep_audit.programs import SLOW_WHEN_WATCHED, program
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS, evaluation_request
 from tests.evaluator.processes import descendants, descendants_once, still_running
 
+STAGES: list[str] = []
 SLOW = f"import time\ntime.sleep(30)\n{HONEST}"
 
 
 @pytest.fixture(scope="module")
 def executor() -> Iterator[LocalExecutor]:
     """One of our own: its judge is killed."""
-    with LocalExecutor("cpu") as running:
+    with LocalExecutor("cpu", stage=STAGES.append) as running:
         yield running
 
 
@@ -130,7 +131,9 @@ def test_one_that_is_closed_while_its_judge_starts_leaves_nothing(
 def test_a_judge_that_is_killed_takes_its_workers_along_and_is_replaced(
     executor: LocalExecutor,
 ) -> None:
+    STAGES.clear()
     assert executor.evaluate(request(HONEST)).status is Status.CORRECT
+    assert STAGES[0] == "starting a judge" and "right in" in " ".join(STAGES[:-1])
     judge = executor.judge_pids["cpu"]
     with device_lock("cpu"):
         waiting = descendants(judge)  # with a spare worker: it will sleep in an import

@@ -79,7 +79,7 @@ def test_a_conjugate_is_its_values_and_not_its_memory(evaluate, reference, candi
     [
         ("import torch\n", Status.RUNTIME_ERROR, "no_model_new"),
         ("class ModelNew(:\n", Status.RUNTIME_ERROR, "syntax_error"),
-        ("import nothing_of_that_name\n", Status.RUNTIME_ERROR, "import_raised"),
+        ("import nothing_of_that_name  # and ModelNew\n", Status.RUNTIME_ERROR, "import_raised"),
         (forward("raise ValueError('oh dear')"), Status.RUNTIME_ERROR, "forward_raised"),
         (forward("import os\nos.abort()"), Status.RUNTIME_ERROR, "abort"),
         (forward("x.zero_()\nreturn x"), Status.INTEGRITY, "input_modified"),
@@ -258,9 +258,3 @@ def test_outputs_that_vanish_are_judged_and_the_record_says_so(evaluate):
     assert evaluation.status is Status.CORRECT, evaluation.message
     assert "outputs are 0 all over" in evaluation.notes[0]
     assert not any("all over" in note for note in evaluate(HONEST).notes)
-
-
-def test_a_module_of_another_name_is_named(evaluate):
-    evaluation = evaluate(HONEST.replace("ModelNew", "Model"))
-    assert evaluation.reason == "no_model_new"
-    assert "it defines Model: rename" in evaluation.message
