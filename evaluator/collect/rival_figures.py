@@ -94,14 +94,12 @@ def _kernels(context: ProblemContext) -> tuple[RivalKernel, ...]:
     with reference.undoing(reference.model), tempfile.TemporaryDirectory() as folder:
         if context.device.type == "cpu":
             quickest = min(collect_calls(call, ()), key=lambda traced: traced.wall_us)
-            whole_us = quickest.wall_us
             found = [(each.name, each.calls, each.time_us) for each in quickest.operators]
         else:
             trace = collect_torch_trace(call, sm_count=0, folder=Path(folder)).gpu
             assert trace is not None
-            whole_us = trace.busy_us
             found = [(each.name, each.launches, each.time_us) for each in trace.kernels]
-    whole_us = max(whole_us, sum(us for _, _, us in found), 1e-9)
+    whole_us = sum(us for _, _, us in found) or 1.0
     return tuple(
         RivalKernel(name=name, launches=launches, time_us=us, share=us / whole_us)
         for name, launches, us in found

@@ -10,6 +10,7 @@ import hashlib
 import importlib.metadata
 import json
 import os
+import sysconfig
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -22,8 +23,7 @@ from evaluator.rival import CheckRequest, Rival
 from problems.cache_folder import keep
 
 KEPT = timedelta(days=7)
-_DECIDING = {"precision", "protocol", "inputs", "timed_cases", "isolation", "memory_limit_bytes"}
-"""Of the settings."""
+_SETTINGS = {"precision", "protocol", "inputs", "timed_cases", "isolation", "memory_limit_bytes"}
 
 
 class KeptChecks:
@@ -44,17 +44,19 @@ class KeptChecks:
         keep(self._path(request, device), found.model_dump_json(indent=2) + "\n")
 
     def _path(self, request: CheckRequest, device: str) -> Path:
-        info, system = describe(device), os.uname()
+        info, packages = describe(device), sysconfig.get_path("purelib")
         known = {
             "problem": request.model_dump(
                 mode="json", include={"reference", "hidden_references", "cases", "rival"}
             ),
             "weights": request.weights and hashlib.sha256(request.weights.read_bytes()).hexdigest(),
-            "settings": request.settings.model_dump(mode="json", include=_DECIDING),
+            "settings": request.settings.model_dump(mode="json", include=_SETTINGS),
             "threads": request.settings.threads or usable_cores(),
             "device": [info.name, info.uuid, info.driver, info.memory_bytes],
-            "machine": [system.nodename, system.release, os.getuid()],
+            "machine": [*os.uname()[1:3], os.getuid()],
             "torch": importlib.metadata.version("torch"),
+            # What a reference imports may be installed, or no longer.
+            "packages": [packages, Path(packages).stat().st_mtime_ns],
             "evaluator": _evaluator(),
         }
         name = hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
