@@ -168,6 +168,7 @@ class ModuleRunner:
         a slot of at least as many bytes for its outputs as the order says."""
         if self._outputs is not None:
             self._outputs.close()
+            self._outputs = None
             if self.device.type == "cpu":
                 quiescence.let_go(self.worker.pid)
         self._outputs = make_arena(self.device, order.outputs_bytes, read_only_for_others=False)

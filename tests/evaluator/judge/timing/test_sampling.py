@@ -149,7 +149,7 @@ def test_workers_that_differ_widen_the_interval():
 
 
 def test_few_pairs_that_leave_it_open_are_shown_so_with_what_to_do():
-    few = sampling([100.0] * 9, [90.0, *[310.0 + i for i in range(8)]])
+    few = sampling([100.0] * 9, [90.0, 91.0, *[310.0 + i for i in range(7)]])
     timing, notes = timing_of([replace(few, stopped="time")], NO_BOUNDS, ON_CPU, THREE)
     assert timing.verdict is Verdict.UNCLEAR
     assert timing.speedup_low <= 1.0 < timing.speedup < timing.speedup_high

@@ -55,6 +55,22 @@ def test_a_worker_stands_still_while_its_inputs_are_laid(
     assert set(seen) == {"T"}
 
 
+def test_one_that_finds_no_memory_for_another_slot_is_closed(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = judge.context_for(evaluation_request())
+
+    def none_left(*_: object, **__: object) -> None:
+        raise DeviceError("no room")
+
+    with closing(context.workers.new()) as runner:
+        context.workers.load(runner, HONEST, "ModelNew", triton=False, build=no_build)
+        Construction(context.setup, {}).on(runner)
+        monkeypatch.setattr(module_runner, "make_arena", none_left)
+        with pytest.raises(DeviceError, match="no room"):
+            runner.construct_again()
+
+
 BEHIND = """
 import mmap, os, torch
 
