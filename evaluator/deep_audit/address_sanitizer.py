@@ -90,12 +90,14 @@ class AddressSanitizer:
                 seen.deadline = time.monotonic() + limit_s
                 # The hidden sizes take time to set up, and only come if need be.
                 for each in chain([context], context.hidden(request.hidden_references)):
+                    if self._ended():
+                        raise AuditEndedError
                     self._watch(zygote, each, request, seen)
                     if seen.note:
                         break
             except InfrastructureError as error:
                 reason = str(error)
-        if seen.note and self._ended():
+        if (reason or seen.note) and self._ended():
             raise AuditEndedError("a turn came")
         if reason and not seen.calls:
             tools = (Tool.ADDRESS, Tool.UNDEFINED)
