@@ -91,13 +91,15 @@ class AddressSanitizer:
                 # The hidden sizes take time to set up, and only come if need be.
                 for each in chain([context], context.hidden(request.hidden_references)):
                     if self._ended():
-                        raise AuditEndedError
+                        raise AuditEndedError("a turn came")
                     self._watch(zygote, each, request, seen)
                     if seen.note:
                         break
+            except AuditEndedError:
+                raise
             except InfrastructureError as error:
-                reason = str(error)
-        if (reason or seen.note) and self._ended():
+                reason = str(error) or type(error).__name__
+        if seen.note and self._ended():
             raise AuditEndedError("a turn came")
         if reason and not seen.calls:
             tools = (Tool.ADDRESS, Tool.UNDEFINED)
