@@ -196,8 +196,6 @@ class Timing(Record):
     """In so many fresh processes each side was timed; the intervals cover how these differ."""
     worker_speedups: tuple[float, ...] = ()
     """The median in each of them; none in older records."""
-    chosen_by: float | None = None
-    """Its speedup in workers of their own, where it was judged to be chosen among several."""
     stopped: Stopped
     disturbed_blocks: int = 0
     """Blocks of calls left out because something outside disturbed them; above 20 % of those that

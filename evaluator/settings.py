@@ -127,9 +127,6 @@ class Settings(JudgeOptions):
     """None: all cores."""
     timed_cases: int | None = None
     """How many of a problem's cases are timed, the heaviest; all are verified. None: all."""
-    contends: bool = False
-    """Several kernels are judged again, and one is chosen: half of the workers have a part in that,
-    and the others' figure is stated."""
     fresh_workers: bool = False
     """Baselines run in workers of their own as well, instead of those that served before."""
 

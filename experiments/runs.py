@@ -50,8 +50,7 @@ def load_runs(path: Path | str | Sequence[Path | str]) -> pd.DataFrame:
       `bottleneck`, `rung`,
       `confirmed_speedup`, `confirmed_low`, `confirmed_high`, `confirmed_verdict`,
       `confirmed_compile_speedup`, `confirmed_compile_low`, `confirmed_sol_fraction` (of the second
-      verdict on a best kernel that held; absent: there is none), `chosen_by` (its speedup in the
-      workers that chose among several), `struck` (it did not hold),
+      verdict on a best kernel that held; absent: there is none), `struck` (it did not hold),
       `best_so_far` (speedup of the problem's best correct kernel up to this call; NaN: none yet)
     - what it took: `prompt_tokens`, `completion_tokens`, `reasoning_tokens`, `cached_tokens`,
       `tokens` (prompt and completion), `cost_usd` (NaN: unknown), `seconds_model`,
@@ -147,7 +146,8 @@ def read_confirmations(folder: Path) -> dict[tuple[str, int, int], dict[str, Any
         for line in path.read_bytes().splitlines(keepends=True):
             try:
                 loaded = json.loads(line)
-                found[loaded["problem"], loaded["sample"], loaded["turn"]] = loaded
+                if not (loaded.get("chooses") and _holds(loaded["evaluation"])):
+                    found[loaded["problem"], loaded["sample"], loaded["turn"]] = loaded
             except (ValueError, KeyError, TypeError) as error:
                 if line.endswith(b"\n"):
                     raise UsageError(f"{path} is no list of confirmations ({error})") from error
@@ -156,7 +156,7 @@ def read_confirmations(folder: Path) -> dict[tuple[str, int, int], dict[str, Any
 
 def _confirmed(loaded: Mapping[str, Any] | None) -> dict[str, Any]:
     evaluation = loaded["evaluation"] if loaded else {}
-    holds = evaluation.get("status") == "correct" and not evaluation.get("findings")
+    holds = _holds(evaluation)
     timing = (evaluation.get("timing") or {}) if holds else {}
     return {
         "confirmed_speedup": _number(timing.get("speedup")),
@@ -166,9 +166,12 @@ def _confirmed(loaded: Mapping[str, Any] | None) -> dict[str, Any]:
         "confirmed_compile_speedup": _number(_compiled(timing).get("speedup")),
         "confirmed_compile_low": _sure_low(_compiled(timing)),
         "confirmed_sol_fraction": _number(timing.get("sol_fraction")),
-        "chosen_by": _number(timing.get("chosen_by")),
         "struck": bool(evaluation) and not holds,
     }
+
+
+def _holds(evaluation: Mapping[str, Any]) -> bool:
+    return evaluation.get("status") == "correct" and not evaluation.get("findings")
 
 
 def _compiled(timing: Mapping[str, Any]) -> Mapping[str, Any]:

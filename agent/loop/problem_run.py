@@ -93,6 +93,7 @@ class ProblemRun:
         best = deps.store.keep_best(problem)
         confirmations = deps.store.confirmations(problem)
         struck = tuple(each for each in confirmations if not each.holds)
+        stated = [each for each in confirmations if not each.chooses]
         if best is not None and 0 < deps.config.confirm <= len(struck):
             best = None
         known = deps.store.log.progress(problem)
@@ -103,9 +104,7 @@ class ProblemRun:
         return ProblemResult(
             problem=problem,
             best=best,
-            confirmation=next(
-                (c for c in confirmations if best and c.candidate == best.candidate), None
-            ),
+            confirmation=next((c for c in stated if best and c.candidate == best.candidate), None),
             struck=struck,
             last=known.last,
             best_path=deps.store.best_path(problem) if best else None,
@@ -118,26 +117,30 @@ class ProblemRun:
 
 
 def confirm(deps: Deps) -> None:
-    """Judge the best kernel from nothing, and those that may be as fast; where one fails the next
-    best, as often as allowed.
+    """Judge the best kernel from nothing; where one fails the next best, as often as allowed. Where
+    others may be as fast, one is chosen before by measuring each.
 
     Each verdict is kept at once, so a command that goes on repeats none. Raises
     `InfrastructureError` where this system keeps failing.
     """
     store, problem = deps.store, deps.problem.id
-    backend = deps.config.backend
-    holds = {each.candidate: each.holds for each in store.confirmations(problem)}
-    while list(holds.values()).count(False) < deps.config.confirm:
-        contenders = store.contenders(problem)
-        best = next((turn for turn in contenders if turn.candidate not in holds), None)
+    while True:
+        known = store.confirmations(problem)
+        if [each.holds for each in known].count(False) >= deps.config.confirm:
+            return
+        contenders, measured = store.contenders(problem), {each.candidate for each in known}
+        due = next((turn for turn in contenders if turn.candidate not in measured), None)
+        chooses = due is not None and len(contenders) > 1
+        best = due if chooses else store.best(problem)
         if best is None or best.candidate is None:
             return
-        settings = confirming(deps.settings, contends=len(contenders) > 1)
-        candidate = Candidate(source=store.kernel(best.candidate), backend=backend)
+        if (best.candidate, chooses) in {(each.candidate, each.chooses) for each in known}:
+            return
+        candidate = Candidate(source=store.kernel(best.candidate), backend=deps.config.backend)
+        settings = confirming(deps.settings, chooses=chooses)
         request = EvaluationRequest.of(deps.problem, settings, candidate=candidate, is_second=True)
         deps.watch.notice(JudgingAgain(problem))
         judged = with_retries(partial(deps.executor.evaluate, request))
-        found = confirmation_of(best, judged)
+        found = confirmation_of(best, judged, chooses=chooses)
         store.save_confirmation(found)
         deps.watch.notice(JudgedAgain(problem, found))
-        holds[found.candidate] = found.holds

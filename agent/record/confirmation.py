@@ -6,9 +6,6 @@ best. The second measurement has no part in the choice.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-
 from pydantic import ConfigDict, Field
 
 from agent.record.turn import TurnRecord
@@ -34,6 +31,8 @@ class Confirmation(Record):
     turn: int
     found: float | None
     """Its speedup over eager in the search; None where it was not timed."""
+    chooses: bool = False
+    """It was measured to choose among several, and states nothing; it has no audit."""
     evaluation: Evaluation
     """The second verdict."""
 
@@ -43,18 +42,9 @@ class Confirmation(Record):
         return self.evaluation.status is Status.CORRECT and not self.evaluation.findings
 
 
-def chosen(judged: Sequence[Confirmation]) -> Confirmation | None:
-    """Of those that held, the one that is handed over: the fastest in workers whose times its
-    figure leaves out. One that was judged alone comes first, and a later one where they tie."""
-
-    def choice(each: Confirmation) -> float:
-        timing = each.evaluation.timing
-        return math.inf if timing is None or timing.chosen_by is None else timing.chosen_by
-
-    return max((each for each in reversed(judged) if each.holds), key=choice, default=None)
-
-
-def confirmation_of(record: TurnRecord, evaluation: Evaluation) -> Confirmation:
+def confirmation_of(
+    record: TurnRecord, evaluation: Evaluation, *, chooses: bool = False
+) -> Confirmation:
     assert record.candidate is not None
     timing = record.evaluation.timing
     return Confirmation(
@@ -63,21 +53,21 @@ def confirmation_of(record: TurnRecord, evaluation: Evaluation) -> Confirmation:
         sample=record.sample,
         turn=record.turn,
         found=timing.speedup if timing else None,
+        chooses=chooses,
         evaluation=evaluation,
     )
 
 
-def confirming(settings: Settings, *, contends: bool = False) -> Settings:
+def confirming(settings: Settings, *, chooses: bool = False) -> Settings:
     """How a best kernel is judged again: longer, however clear it is, at all cases, with fresh
-    workers on both sides, and audited unless audits are off. `contends`: it is one of several."""
-    audit = settings.audit if settings.audit == "never" else "always"
+    workers on both sides, and audited unless audits are off. `chooses`: see `Confirmation`."""
+    audit = "never" if chooses or settings.audit == "never" else "always"
     longer = min(_LONGER * settings.timing_seconds, max(_USUAL_S, 2 * settings.timing_seconds))
     return settings.model_copy(
         update={
             "timing_seconds": longer,
             "clear_width": settings.relative_width,
             "audit": audit,
-            "contends": contends,
             "fresh_workers": True,
             "timed_cases": None,
         }

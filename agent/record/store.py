@@ -13,7 +13,7 @@ from typing import TextIO
 from agent.config.run_config import RunConfig
 from agent.record.claim import claim
 from agent.record.completion import Completion, CompletionRequest
-from agent.record.confirmation import Confirmation, chosen
+from agent.record.confirmation import Confirmation
 from agent.record.durable import (
     append_durably,
     append_whole,
@@ -210,14 +210,19 @@ class RunStore(RunFiles, AbstractContextManager["RunStore"]):
     def best(self, problem: str) -> TurnRecord | None:
         """The turn with the best kernel: the one chosen of those that were judged again; before,
         that of the search which has not failed a second verdict."""
-        judged = {each.candidate: each for each in self.confirmations(problem)}
+        # What a kernel's last verdict states has no part in the choice.
+        judged = {each.candidate: each for each in reversed(self.confirmations(problem))}
         if not judged:
             return self.log.progress(problem).best
         found = self.contenders(problem)
         if not all(turn.candidate in judged for turn in found):
             return found[0]
-        best = chosen([judged[turn.candidate] for turn in reversed(found) if turn.candidate])
-        return next((turn for turn in found if best and turn.candidate == best.candidate), None)
+
+        def choice(turn: TurnRecord) -> float:
+            timing = judged[turn.candidate or ""].evaluation.timing
+            return timing.speedup if timing else 0.0
+
+        return max(found, key=choice, default=None)
 
     def contenders(self, problem: str) -> list[TurnRecord]:
         """Those that are to be judged again, or were, and have not failed."""

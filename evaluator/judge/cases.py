@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from statistics import harmonic_mean
 
 from evaluator.evaluation import (
     BaselineTiming,
@@ -128,11 +127,6 @@ def weighted(cases: Sequence[CaseTiming]) -> Timing | None:
     eager = dict(baselines[BaselineName.EAGER])
     update |= {name: eager[name] for name in ("verdict", "speedup", "speedup_low", "speedup_high")}
     update |= {"workers": min(timing.workers for timing in timings), "worker_speedups": ()}
-    eager_us = [timing.baselines[BaselineName.EAGER].latency_us for timing in timings]
-    shares = [weight * us for weight, us in zip(weights, eager_us, strict=True)]
-    chosen = [timing.chosen_by for timing in timings if timing.chosen_by is not None]
-    is_chosen = len(chosen) == len(timings)
-    update["chosen_by"] = harmonic_mean(chosen, shares) if is_chosen else None
     update["launch_bound"] = all(timing.launch_bound for timing in timings)
     found = timings[0].model_copy(update=update | {"baselines": baselines})
     reached = found.bound_us / found.latency_us if found.bound_us else None

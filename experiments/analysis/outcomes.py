@@ -161,8 +161,7 @@ def outcomes(
         table[at] = values
         return table
 
-    held = turns[turns["confirmed_speedup"].notna()].sort_values("chosen_by", kind="stable")
-    held = held.drop_duplicates("problem", keep="last")  # as `chosen` does
+    held = turns[turns["confirmed_speedup"].notna()].drop_duplicates("problem", keep="last")
     held = held.assign(confirmed_low=_sure(held["confirmed_low"], held["confirmed_verdict"]))
     struck = dict.fromkeys(turns.loc[turns["struck"], "problem"], 0.0)
 

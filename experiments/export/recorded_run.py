@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from agent.record.confirmation import Confirmation, chosen
+from agent.record.confirmation import Confirmation
 from agent.record.progress import best_of
 from agent.record.run_files import RunFiles, StoredCompletion
 from agent.record.turn import TurnRecord
@@ -110,11 +110,10 @@ def recorded_runs(paths: Sequence[Path]) -> list[RecordedRun]:
 
 def outcome_of(turns: Sequence[RecordedTurn]) -> RecordedTurn:
     """The turn with the best kernel that was not struck; the last turn where there is none."""
-    again = chosen([turn.second for turn in turns if turn.second])
+    again = [turn for turn in turns if turn.second and turn.second.holds]
     best = best_of([turn.record for turn in turns if not turn.is_struck])
     last = max(turns, key=lambda turn: turn.record.call)
-    at = [turn for turn in turns if (turn.second is again if again else turn.record is best)]
-    return at[0] if at else last
+    return again[-1] if again else next((turn for turn in turns if turn.record is best), last)
 
 
 def digest(*parts: object) -> str:
@@ -137,6 +136,7 @@ def _recorded_run(folder: Path, table: pd.DataFrame) -> RecordedRun:
         (problem, second.candidate): second
         for problem in table["problem"].unique()
         for second in files.confirmations(problem)
+        if not (second.chooses and second.holds)
     }
     turns = []
     for row in table.to_dict("records"):

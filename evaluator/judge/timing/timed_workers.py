@@ -32,7 +32,7 @@ def most_workers(settings: Settings) -> int:
 
 
 def is_enough(context: ProblemContext, samplings: list[Sampling]) -> bool:
-    if len(samplings) < FEWEST_WORKERS or context.settings.contends:
+    if len(samplings) < FEWEST_WORKERS:
         return False
     ratios = Samplings(samplings, context.device).ratios(BaselineName.EAGER)
     interval = over_workers(ratios)

@@ -15,7 +15,6 @@ from evaluator.judge.timing.interval import FEWEST_VALUES, over_workers, speedup
 from evaluator.judge.timing.samples import copy_cost_us, net_us, paired_ratios
 from evaluator.judge.timing.sampling import Sampling
 from evaluator.judge.timing.samplings import Samplings
-from evaluator.judge.timing.timed_workers import FEWEST_WORKERS
 from evaluator.metrics import sol_score
 from evaluator.protocol import RULES
 from evaluator.settings import BaselineName, Settings
@@ -37,11 +36,6 @@ def timing_of(
     """The record of a candidate's samplings, one for each of its workers, and what a reader should
     know about them. `work`: the reference's.
     """
-    chosen_by = None
-    if settings.contends and len(samplings) >= 2 * FEWEST_WORKERS:
-        choosing = Samplings(samplings[::2], torch.device(settings.device))
-        chosen_by = over_workers(choosing.ratios(BaselineName.EAGER)).value
-        samplings = samplings[1::2]
     workers = Samplings(samplings, torch.device(settings.device))
     device, first = workers.device, workers.first
     notes: list[str] = []
@@ -143,7 +137,6 @@ def timing_of(
         sol_score=sol_score(latency.value, fastest_us, bound_us) if bound_us else None,
         calls=workers.blocks,
         workers=len(samplings),
-        chosen_by=chosen_by,
         worker_speedups=tuple(map(median, workers.ratios(BaselineName.EAGER))),
         stopped=samplings[-1].stopped,
         disturbed_blocks=workers.disturbed_blocks,

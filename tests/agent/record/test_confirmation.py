@@ -102,9 +102,9 @@ def test_one_that_fails_is_struck_and_the_next_best_takes_its_place(made) -> Non
 
 
 def test_of_several_that_may_be_the_fastest_one_is_chosen(made, monkeypatch) -> None:
-    """Its figure is of workers that had no part in that."""
+    """Its figure is of a verdict that had no part in that."""
     world = made(0)
-    chosen_by = iter((1.5, 1.9, 1.7))
+    speedups = iter((1.5, 1.9, 1.7, 1.6))
 
     def wide(request: EvaluationRequest) -> Evaluation:
         found = verdict_on(request.candidate.source)
@@ -114,19 +114,20 @@ def test_of_several_that_may_be_the_fastest_one_is_chosen(made, monkeypatch) -> 
             update = {"speedup_low": found.timing.speedup - 1, "speedup_high": 9.0}
         else:
             world.executor.again.append(request)
-            update = {"speedup": 1.6, "chosen_by": next(chosen_by)}
+            update = {"speedup": next(speedups)}
         return found.model_copy(update={"timing": found.timing.model_copy(update=update)})
 
     monkeypatch.setattr(world.executor, "evaluate", wide)
     found = only(world, confirm=3)
-    assert [each.settings.contends for each in world.executor.again] == [True] * 3
-    first, chosen, _ = world.files.confirmations("first")
-    assert found.confirmation == chosen and found.best.candidate == chosen.candidate
-    assert found.verdict.timing.speedup == 1.6 and found.struck == ()
+    assert [each.settings.audit for each in world.executor.again] == ["never"] * 3 + ["always"]
+    first, chosen, _, last = world.files.confirmations("first")
+    assert found.confirmation == last and last.candidate == chosen.candidate
+    assert found.best.candidate == chosen.candidate and found.struck == ()
+    assert found.verdict.timing.speedup == 1.6
     assert found.best.evaluation.timing.speedup < first.found
     assert world.files.best_path("first").read_text() == world.files.kernel(chosen.candidate)
-    assert only(world, confirm=3) == found and len(world.executor.again) == 3
-    assert outcome_of(recorded_runs([world.files.path])[0].turns).second == chosen
+    assert only(world, confirm=3) == found and len(world.executor.again) == 4
+    assert outcome_of(recorded_runs([world.files.path])[0].turns).second == last
     assert outcomes(load_runs(world.files.path)).confirmed == [1.6]
 
 

@@ -119,10 +119,7 @@ def test_the_weighted_speedup_is_that_of_the_summed_times() -> None:
     # Narrower than each, as the cases are measured apart.
     assert 1.22 * 0.99 < found.speedup_low < 1.22 < found.speedup_high < 1.22 * 1.01
     assert (found.verdict, found.calls) == (Verdict.FASTER, 240)
-    assert weighted(cases[1:2]) == made[1] and found.chosen_by is None
-    by = [t.model_copy(update={"chosen_by": t.speedup}) for t in made]
-    chosen = [c.model_copy(update={"timing": t}) for c, t in zip(cases, by, strict=True)]
-    assert weighted(chosen).chosen_by == pytest.approx(1220 / 1000)
+    assert weighted(cases[1:2]) == made[1]
     assert weighted([cases[0], cases[1].model_copy(update={"timing": None})]) == made[0]
 
 

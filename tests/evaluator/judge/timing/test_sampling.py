@@ -184,16 +184,6 @@ def test_of_one_pair_of_workers_more_is_asked(settings, work, one, three):
         assert verdicts[0] is not Verdict.FASTER and verdicts[1] is Verdict.FASTER
 
 
-def test_who_contends_is_chosen_by_half_of_its_workers_and_stated_by_the_others():
-    each = [sampling([100.0] * 12, [100.0 * ratio] * 12) for ratio in (1.5, 1.2, 1.5, 1.3) * 2]
-    asked = ON_CPU.model_copy(update={"contends": True})
-    timing, _ = timing_of(each, NO_BOUNDS, asked, THREE)
-    assert timing.chosen_by == pytest.approx(1.5) and timing.worker_speedups == (1.2, 1.3) * 2
-    assert timing.speedup == pytest.approx(math.sqrt(1.2 * 1.3)) and timing.workers == 4
-    few, _ = timing_of(each[:5], NO_BOUNDS, asked, THREE)
-    assert few.chosen_by is None and few.workers == 5
-
-
 def test_a_candidate_is_timed_in_several_fresh_workers(evaluate):
     own = SCALE_AND_BIAS.replace("class Model(", "class ModelNew(")
     evaluation = evaluate(own, timing_seconds=1.0, relative_width=1e-9)
