@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 from evaluator.collect.code.static_code import inspect_loops
 from evaluator.collect.collected import Collected, LoopFacts
-from evaluator.collect.target.broker import Broker
+from evaluator.collect.target.broker import Broker, Ended, never
 from evaluator.collect.target.target import Collector, Target
 from evaluator.collect.torch_trace import TRACE
 
 
 def collect_own(
-    folder: Path,
-    mode: Collector,
-    *,
-    device: str,
-    timeout_s: float,
-    ended: Callable[[], bool] = lambda: False,
+    folder: Path, mode: Collector, *, device: str, timeout_s: float, ended: Ended = never
 ) -> Collected:
     """Run the request in `folder`; the collector's own report stays there.
 

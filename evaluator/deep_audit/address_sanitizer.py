@@ -11,7 +11,6 @@ import math
 import secrets
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
@@ -20,6 +19,7 @@ from pathlib import Path
 from evaluator.audit_record import Finding, SanitizerRun, Tool
 from evaluator.builder.builder import Builder
 from evaluator.builder.toolchain import cxx_compiler, printed_by
+from evaluator.collect.target.broker import Ended, never
 from evaluator.deep_audit.address_report import memory_finding, undefined_findings
 from evaluator.deep_audit.compiled_text import compiled_texts, with_lines
 from evaluator.errors import AuditEndedError, InfrastructureError
@@ -61,7 +61,7 @@ _OPTIONS = {
 
 
 class AddressSanitizer:
-    def __init__(self, builder: Builder, ended: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, builder: Builder, ended: Ended = never) -> None:
         """`ended`: whether what runs is to be cut off, without a record."""
         self._builder = builder
         self._ended = ended

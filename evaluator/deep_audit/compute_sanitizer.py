@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 from evaluator.audit_record import SanitizerRun, Tool
 from evaluator.builder.toolchain import find_tool
-from evaluator.collect.target.broker import Broker
+from evaluator.collect.target.broker import Broker, Ended, never
 from evaluator.collect.target.target import Target
 from evaluator.collect.target.target_request import write_request
 from evaluator.deep_audit.compiled_text import with_lines
@@ -53,7 +52,7 @@ def run_compute_sanitizer(
     *,
     tools: tuple[Tool, ...] = TOOLS,
     limit_s: float = SANITIZERS_S,
-    ended: Callable[[], bool] = lambda: False,
+    ended: Ended = never,
     runs: list[SanitizerRun] | None = None,
 ) -> list[SanitizerRun]:
     """One record for each tool, each over a process of its own; `limit_s` is for all of them.
@@ -103,7 +102,7 @@ def _watch(
     request: EvaluationRequest,
     code: OwnCode,
     timeout_s: float,
-    ended: Callable[[], bool],
+    ended: Ended,
 ) -> SanitizerRun:
     begin = time.monotonic()
     try:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 
@@ -22,6 +21,7 @@ from evaluator.audit_record import (
     Tool,
 )
 from evaluator.builder.builder import Builder
+from evaluator.collect.target.broker import Ended, never
 from evaluator.deep_audit.address_sanitizer import AddressSanitizer
 from evaluator.deep_audit.compute_sanitizer import (
     SANITIZERS_S,
@@ -51,9 +51,7 @@ class _Begun:
 
 
 class DeepAuditor:
-    def __init__(
-        self, judge: Judge, builder: Builder, ended: Callable[[], bool] = lambda: False
-    ) -> None:
+    def __init__(self, judge: Judge, builder: Builder, ended: Ended = never) -> None:
         """`ended`: whether the audit in hand is to be ended, for a turn that waits."""
         self._judge = judge
         self._builder = builder

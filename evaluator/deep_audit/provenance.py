@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import statistics
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from evaluator.audit_record import Provenance, Shares
 from evaluator.candidate_tree import candidate_tree
 from evaluator.collect.collected import KernelTrace, ProfiledCall
 from evaluator.collect.own_collectors import collect_own
+from evaluator.collect.target.broker import Ended
 from evaluator.collect.target.target import Collector
 from evaluator.collect.target.target_request import write_request
 from evaluator.deep_audit.own_code import OwnCode
@@ -55,7 +56,7 @@ class Origin:
 
 
 def origin_of(
-    request: EvaluationRequest, code: OwnCode, *, build_failed: bool, ended: Callable[[], bool]
+    request: EvaluationRequest, code: OwnCode, *, build_failed: bool, ended: Ended
 ) -> Origin:
     """Trace the candidate behind the judge's walls and label it. Raises nothing.
 
@@ -132,7 +133,7 @@ def gpu_shares(trace: KernelTrace, code: OwnCode) -> Shares:
     )
 
 
-def _traced(request: EvaluationRequest, code: OwnCode, ended: Callable[[], bool]) -> Shares:
+def _traced(request: EvaluationRequest, code: OwnCode, ended: Ended) -> Shares:
     device = request.settings.device
     with tempfile.TemporaryDirectory(prefix="refinery-audit-") as name:
         folder = Path(name)

@@ -25,11 +25,18 @@ _SOCKET = "broker"
 _LOOK_S = 0.2
 """How soon it is seen that a target has ended while something it started holds the line."""
 
+Ended = Callable[[], bool]
+"""Asked now and then whether what runs is to be ended."""
+
+
+def never() -> bool:
+    return False
+
 
 class Broker:
     """Serves one target. Use it as a context: the device is held, once asked for, until its end."""
 
-    def __init__(self, device: str, ended: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, device: str, ended: Ended = never) -> None:
         """`ended`: whether the target is to be ended, as if its time were over."""
         self.ended = ended
         self._device = device
