@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import socket
@@ -29,8 +30,10 @@ def main(fd: int, device: str, cache: Path) -> None:
     zygote = Zygote(device=device)
     # Before torch is loaded: libgomp's idle threads would spin and disturb the worker in hand.
     os.environ["OMP_WAIT_POLICY"] = "passive"
-    # PyTorch's large tensors in pages of 2 MiB: those of 4 KiB took a third of verifying.
-    os.environ["THP_MEM_ALLOC_ENABLE"] = "1"
+    # Tensors of up to 32 MiB get memory that is kept: to ask the system took a third of verifying.
+    libc = ctypes.CDLL(None)
+    libc.mallopt(-3, 2**25)  # M_MMAP_THRESHOLD
+    libc.mallopt(-1, 2**29)  # M_TRIM_THRESHOLD
     gc.disable()  # what is imported stays
     import torch
 

@@ -13,7 +13,6 @@ from evaluator.judge.builds.built_ahead import refused_early
 from evaluator.judge.rejection import Rejection
 from evaluator.reason import Reason
 
-NOTE = "refused by what its file says: nothing of it was run"
 _BINDS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
 
 
@@ -42,4 +41,5 @@ def refused_file(request: EvaluationRequest) -> Evaluation | None:
         ]
         reason, said = Reason.NO_MODEL_NEW, f"NameError: {no_class('ModelNew', modules)}"
     why = Rejection(Status.RUNTIME_ERROR, reason, f"import: {said}")
-    return refused_early(why, describe(request.settings.device).name, NOTE)
+    note = "refused by what its file says: nothing of it was run"
+    return refused_early(why, describe(request.settings.device).name, note)

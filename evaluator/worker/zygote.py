@@ -49,8 +49,7 @@ def _serve(channel: Channel, folder: Path, hidden: Sequence[Path]) -> NoReturn:
     if can_fork_apart():
         layers.append("pid_namespace")
     allowed = os.sched_getaffinity(0)
-    # What is imported stays: looking for garbage in it takes a sixth of the time, and would copy
-    # its pages in every worker.
+    # What is imported stays: to look for garbage in it takes long, and would copy it in workers.
     gc.disable()
     for step in (_load_openmp, import_ahead):
         step()
