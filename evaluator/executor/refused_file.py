@@ -6,6 +6,7 @@ import ast
 import traceback
 import warnings
 
+from evaluator.candidate_tree import MOST_CHARACTERS
 from evaluator.evaluation import Evaluation, EvaluationRequest, Status
 from evaluator.hardware.devices import describe
 from evaluator.ipc.failure import no_class
@@ -20,6 +21,8 @@ def refused_file(request: EvaluationRequest) -> Evaluation | None:
     """The verdict on a file that is no Python, or that plainly defines no `ModelNew`, in the words
     of the worker that would import it; None for any other."""
     source = request.candidate.source
+    if len(source) > MOST_CHARACTERS:
+        return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -10,11 +10,9 @@ from evaluator.candidate_tree import candidate_tree
     [
         ("x = " + " + ".join(["y"] * 90), True),
         ("x = " + " + ".join(["y"] * 110), False),
-        ("x = 1\n" * 40_000, True),
-        ("x = 1\n" * 60_000, False),
-        (f"s = '''{'/*' * 500_000}'''", True),
-        (f"s = '''{'/*' * 550_000}'''", False),
-        ("(" * 199 + ")" * 199 + ".a" * 100_000, False),
+        (f"s = '''{'/*' * 60_000}'''", True),
+        (f"s = '''{'/*' * 70_000}'''", False),
+        ("(" * 199 + ")" * 199 + ".a" * 50_000, False),
         ("def (", False),
     ],
 )

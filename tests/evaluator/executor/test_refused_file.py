@@ -32,3 +32,4 @@ def test_the_words_are_those_of_a_judge(judge, source, reason):
 def test_what_only_a_process_can_tell_is_left_to_it(more):
     assert refused_file(evaluation_request(HONEST)) is None
     assert refused_file(evaluation_request(OF_ANOTHER_NAME + more)) is None
+    assert refused_file(evaluation_request(f"x = f'{'{a}' * 2**16}'\n")) is None
