@@ -29,7 +29,7 @@ def command(
 def test_the_help_says_what_is_so_where_an_option_is_left_out(capsys) -> None:
     assert serve(app, "x", ["--help"]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "--timing-seconds S Longest time spent on timing one kernel. [2]" in told
+    assert "--timing-seconds S Longest time spent on timing one kernel. [0.5]" in told
     assert "--audit / --no-audit" in told
     assert "--require-isolation available|strict" in told
     assert told.count("--inputs") == 1, "the command's own stands in for the setting's"
