@@ -58,7 +58,7 @@ def test_all_cases_are_verified_and_the_second_verdict_times_all(tmp_path: Path)
         assert light.timing is None
         assert record.evaluation.timing.calls == heavy.timing.calls + middle.timing.calls
         assert record.profile.latency_us == heavy.timing.latency_us
-    [confirmation] = files.confirmations("served")
+    *_, confirmation = files.confirmations("served")
     assert all(case.timing is not None for case in confirmation.evaluation.cases)
     before, after = (files.prompt(record.prompt) for record in (first, second))
     assert TOLD in before and TOLD in after and "\nbatch = 32\n" in after
