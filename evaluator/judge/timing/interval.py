@@ -94,7 +94,10 @@ def over_workers(
 
 
 def speedup_verdict(
-    ratios: Sequence[Sequence[float]], margin: float, differ: tuple[float, float] = (0.0, 0.0)
+    ratios: Sequence[Sequence[float]],
+    margin: float,
+    differ: tuple[float, float] = (0.0, 0.0),
+    within: float = VERDICT_CONFIDENCE,
 ) -> tuple[Verdict, Interval]:
     """What paired ratios, baseline over candidate, say of the speedup, and the interval that goes
     with it; one list for each worker.
@@ -109,10 +112,9 @@ def speedup_verdict(
     (where their processes' memory happened to lie). It and the higher confidence keep the share of
     equal pairs that are called faster or slower under 1 %, although the sampling stops as soon as
     the 95 % interval is narrow, which favours lucky narrow ones (`docs/timing.md`). `differ`: by
-    how much the 95 % and the 99.5 % interval of one pair of workers are made wider at both ends,
-    the latter by far more than it is wide. So within the pair 95 % suffice.
+    how much the 95 % and the 99.5 % interval of one pair of workers are made wider at both ends.
+    `within`: the confidence of the latter before that, 0.95 where pairs differ by far more.
     """
-    within = 0.95 if differ[1] > margin else VERDICT_CONFIDENCE
     likely = over_workers(ratios, differ=differ[0])
     sure = over_workers(ratios, within, differ=max(margin, differ[1]))
     return verdict_of(sure, likely, margin)

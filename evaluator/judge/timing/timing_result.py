@@ -11,7 +11,12 @@ from evaluator.baseline import flags_words
 from evaluator.evaluation import BaselineTiming, CallTiming, Timing, Verdict
 from evaluator.judge.bounds.speed_of_light import Bounds
 from evaluator.judge.bounds.work import Work
-from evaluator.judge.timing.interval import FEWEST_VALUES, over_workers, speedup_verdict
+from evaluator.judge.timing.interval import (
+    FEWEST_VALUES,
+    VERDICT_CONFIDENCE,
+    over_workers,
+    speedup_verdict,
+)
 from evaluator.judge.timing.samples import copy_cost_us, net_us, paired_ratios
 from evaluator.judge.timing.sampling import Sampling
 from evaluator.judge.timing.samplings import Samplings
@@ -39,9 +44,11 @@ def timing_of(
     workers = Samplings(samplings, torch.device(settings.device))
     device, first = workers.device, workers.first
     notes: list[str] = []
-    differ = 0.0, 0.0
+    differ, within = (0.0, 0.0), VERDICT_CONFIDENCE
     if len(samplings) == 1:
         differ = _RECURRENT_DIFFER if work.is_recurrent else _PAIRS_DIFFER[device.type]
+        # On a CPU calls of one pair differ by more than pairs do.
+        within = 0.95 if device.type == "cuda" else VERDICT_CONFIDENCE
     latency = over_workers(workers.latencies_us(), differ=differ[0])
     baselines = {}
     if workers.restless:
@@ -53,7 +60,7 @@ def timing_of(
         )
     for name in first.baselines:
         ratios = workers.ratios(name)
-        verdict, ratio = speedup_verdict(ratios, _MARGIN[device.type], differ)
+        verdict, ratio = speedup_verdict(ratios, _MARGIN[device.type], differ, within)
         if workers.restless and verdict is not Verdict.SLOWER:
             # A candidate can bring some of it about, and `slower` alone would be no gain.
             verdict = Verdict.UNCLEAR
