@@ -89,16 +89,14 @@ def test_a_fused_kernel_is_faster(gpu):
     assert evaluation.build.headers == "light"
 
 
-def test_a_kernel_that_is_far_slower_takes_one_worker(gpu):
+def test_a_kernel_that_is_far_slower(gpu):
     slow = HONEST.replace("return ", "for _ in range(8):\n            x = x * 1.0\n        return ")
     evaluation = gpu(slow)
     print(evaluation.model_dump_json(indent=1))
     assert evaluation.status is Status.CORRECT, evaluation.message + evaluation.detail
-    timing = evaluation.timing
-    assert (timing.stopped, timing.workers, timing.verdict) == ("slow", 1, Verdict.SLOWER)
-    assert timing.speedup_high / timing.speedup_low > 1.1
-    second = gpu(slow, clear_width=0.01)
-    assert second.timing.workers > 1 and second.timing.verdict is Verdict.SLOWER
+    assert evaluation.timing.workers > 1 and evaluation.timing.verdict is Verdict.SLOWER
+    searched = gpu(slow, timing_seconds=0.5).timing
+    assert searched.workers == 1 and searched.verdict is Verdict.SLOWER
 
 
 def test_an_illegal_access_stays_in_its_worker(gpu):
