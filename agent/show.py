@@ -64,7 +64,7 @@ def show(
         raise UsageError(f"{folder} holds no such turn yet; it has {len(turns)} turns in all")
     if as_json:
         for record in chosen:
-            typer.echo(record.model_dump_json(by_alias=True))
+            typer.echo(record.model_dump_json())
         return
     everything = by_problem(turns)
     results = result.problems if result else ()

@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from evaluator.audit_record import DeepAudit, Provenance
 from evaluator.mismatch_pattern import Pattern
@@ -303,8 +303,6 @@ class Evaluation(Record):
     notes: tuple[str, ...] = ()
     """What a reader should know: fp64 made in slices, timing not possible, fallback noticed."""
     seconds: Seconds = Seconds()
-
-    model_config = ConfigDict(populate_by_name=True)
 
     @property
     def is_lasting(self) -> bool:

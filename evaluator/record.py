@@ -15,10 +15,11 @@ class Record(BaseModel):
         frozen=True,
         extra="forbid",
         use_attribute_docstrings=True,
+        serialize_by_alias=True,
         # A mismatch may show a NaN, and it must read back as one.
         ser_json_inf_nan="strings",
     )
 
     def as_json(self) -> dict[str, Any]:
         """To be part of larger JSON. A NaN is a string in it, as `model_dump` would not make it."""
-        return dict(json.loads(self.model_dump_json(by_alias=True)))
+        return dict(json.loads(self.model_dump_json()))

@@ -91,7 +91,7 @@ def make_compact(
         raise UsageError(f"{run} holds no turn yet; start or resume that run first")
     clean = _Cleaner(run)
     out.mkdir(parents=True)
-    lines = [clean(compact_turn(turn).model_dump_json(by_alias=True)) + "\n" for turn in turns]
+    lines = [clean(compact_turn(turn).model_dump_json()) + "\n" for turn in turns]
     (out / "turns.jsonl").write_text("".join(lines), encoding="utf-8")
     settings = {**config.model_dump(mode="json"), "output": out.name}
     if problems:

@@ -42,7 +42,7 @@ def compare(
 
     comparison = compare_runs(run_a, run_b, common=common, calls=calls, seed=seed)
     if as_json:
-        typer.echo(comparison.model_dump_json(by_alias=True))
+        typer.echo(comparison.model_dump_json())
     else:
         print_lines(comparison_lines(comparison))
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from evaluator.record import Record
 from experiments.analysis.common_ground import common_ground
 from experiments.analysis.measures import BY_CALL, MEASURES, Measure, Unit
 from experiments.analysis.outcomes import Outcomes, outcomes
@@ -26,9 +27,7 @@ from problems.errors import UsageError
 Side = Literal["A", "B", "unclear", "unknown"]
 
 
-class Row(BaseModel):
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
+class Row(Record):
     figure: str
     label: str
     unit: Unit
@@ -46,9 +45,7 @@ class Row(BaseModel):
     """The better run; `unclear` where the paired difference does not say."""
 
 
-class Comparison(BaseModel):
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, populate_by_name=True)
-
+class Comparison(Record):
     schema_: int = Field(default=1, alias="schema")
     a: RunFacts
     b: RunFacts

@@ -96,7 +96,7 @@ def report(
         reports.append((of_run, run_text(of_run)))
     for place, (model, text) in enumerate(reports):
         if as_json:
-            typer.echo(model.model_dump_json(by_alias=True))
+            typer.echo(model.model_dump_json())
         else:
             print_lines([("", "")] * (place > 0) + list(text.plain()))
 

@@ -93,7 +93,7 @@ def _profiler_of(cluster: RayExecutor) -> Profiler:
 
     def profile(request: EvaluationRequest, evaluation: Evaluation) -> Profile:
         asked = ProfileRequest(request=request.on(cluster.device), evaluation=evaluation)
-        answer = cluster.ask("tools.profile_server", asked.model_dump_json(by_alias=True).encode())
+        answer = cluster.ask("tools.profile_server", asked.model_dump_json().encode())
         return Profile.model_validate_json(answer)
 
     return profile

@@ -6,7 +6,7 @@ best. The second measurement has no part in the choice.
 
 from __future__ import annotations
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from agent.record.turn import TurnRecord
 from evaluator.evaluation import Evaluation, Status
@@ -20,8 +20,6 @@ _LONGER, _USUAL_S = 8.0, 4.0
 
 class Confirmation(Record):
     """One line of `confirmations/<problem>.jsonl`."""
-
-    model_config = ConfigDict(populate_by_name=True)
 
     schema_: int = Field(default=SCHEMA, alias="schema")
     problem: str

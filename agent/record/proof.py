@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from evaluator.audit_record import Life
 from evaluator.evaluation import Backend, CaseTiming, Evaluation
@@ -19,8 +19,6 @@ SCHEMA = 1
 
 class Proof(Record):
     """`best/<problem>.json`, for the kernel in `best/<problem>.py`."""
-
-    model_config = ConfigDict(populate_by_name=True)
 
     schema_: int = Field(default=SCHEMA, alias="schema")
     problem: str

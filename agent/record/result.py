@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from agent.record.completion import Usage
 from agent.record.confirmation import Confirmation
@@ -100,8 +100,6 @@ class ProblemResult(Record):
 
 class RunResult(Record):
     """What became of a run; saved as `result.json`."""
-
-    model_config = ConfigDict(populate_by_name=True)
 
     schema_: int = Field(default=SCHEMA, alias="schema")
     run: Path

@@ -72,7 +72,7 @@ class RunStore(RunFiles, AbstractContextManager["RunStore"]):
         write_durably(self.path / "environment.json", text)
 
     def save_result(self, result: RunResult) -> None:
-        text = result.model_dump_json(by_alias=True, indent=2)
+        text = result.model_dump_json(indent=2)
         write_durably(self.path / "result.json", text + "\n")
 
     # The turn in progress.
@@ -100,7 +100,7 @@ class RunStore(RunFiles, AbstractContextManager["RunStore"]):
         if turn is None:
             path.unlink()
         elif not lines.endswith(b"\n"):
-            write_whole(path, turn.model_dump_json(by_alias=True) + "\n")
+            write_whole(path, turn.model_dump_json() + "\n")
         return turn
 
     def pending_turns(self) -> Iterator[tuple[TurnKey, PendingTurn]]:
@@ -117,7 +117,7 @@ class RunStore(RunFiles, AbstractContextManager["RunStore"]):
         """Write down how far a turn has come; returns `turn`."""
         # What a power cut takes of it can be done again; a bill can't be asked for again.
         append = append_durably if turn.holds_a_bill else append_whole
-        append(self._pending_path(key), turn.model_dump_json(by_alias=True))
+        append(self._pending_path(key), turn.model_dump_json())
         self._pending[key] = turn
         return turn
 
@@ -193,9 +193,7 @@ class RunStore(RunFiles, AbstractContextManager["RunStore"]):
             found = super().confirmations(problem)
             path = self.confirmations_path(problem)
             if path.exists() and not path.read_bytes().endswith(b"\n"):
-                write_whole(
-                    path, "".join(f"{each.model_dump_json(by_alias=True)}\n" for each in found)
-                )
+                write_whole(path, "".join(f"{each.model_dump_json()}\n" for each in found))
             self._confirmations[problem] = found
         return self._confirmations[problem]
 
@@ -203,7 +201,7 @@ class RunStore(RunFiles, AbstractContextManager["RunStore"]):
         known = self.confirmations(confirmation.problem)
         append_durably(
             self.confirmations_path(confirmation.problem),
-            confirmation.model_dump_json(by_alias=True),
+            confirmation.model_dump_json(),
         )
         known.append(confirmation)
 
@@ -246,7 +244,7 @@ class RunStore(RunFiles, AbstractContextManager["RunStore"]):
         """Write down what is proven of the kernel in `best/`; None: nothing is any more."""
         path = self.proof_path(problem)
         if proof is not None:
-            write_whole(path, proof.model_dump_json(by_alias=True, indent=2) + "\n")
+            write_whole(path, proof.model_dump_json(indent=2) + "\n")
             return
         with disk_errors_told(self.path):
             path.unlink(missing_ok=True)

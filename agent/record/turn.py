@@ -10,7 +10,7 @@ from enum import StrEnum
 from itertools import accumulate, pairwise
 from typing import Self
 
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from agent.config.run_config import Strategy
 from agent.record.completion import Sum, Usage, estimated_tokens
@@ -160,8 +160,6 @@ def read_pending_turn(lines: bytes) -> PendingTurn | None:
 class TurnRecord(Turn):
     """A turn that has ended: the completion, its outcome and the settings. Keyed (problem, sample,
     turn); written once."""
-
-    model_config = ConfigDict(populate_by_name=True)
 
     schema_: int = Field(default=SCHEMA, alias="schema")
     suite: str

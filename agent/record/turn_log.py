@@ -92,7 +92,7 @@ class TurnLog:
 
     def append(self, record: TurnRecord) -> bool:
         """Write `record` unless its key is there already; says whether it was written."""
-        line = record.model_dump_json(by_alias=True)
+        line = record.model_dump_json()
         with self._lock:
             if key_of(record) in self:
                 return False

@@ -147,7 +147,7 @@ def _spent(spent: Spent) -> str:
 def result_json(result: RunResult, config: RunConfig, problems: Sequence[Problem]) -> str:
     """The result as one JSON object: `RunResult`, with figures a script would else work out."""
     by_id = {problem.id: problem for problem in problems}
-    content = result.model_dump(mode="json", by_alias=True)
+    content = result.model_dump(mode="json")
     content["config"] = config.model_dump(mode="json")
     content["spent"] = result.spent.model_dump(mode="json")
     content["all_correct"] = result.all_correct

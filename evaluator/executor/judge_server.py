@@ -94,7 +94,7 @@ def main(fd: int, device: str, cache: Path) -> None:
             for each in request.at_each_case():
                 judge.forget(each)
             raise UnknownFailureError(f"{error!r} in {place_of(error)}") from error
-        return evaluation.model_dump_json(by_alias=True).encode()
+        return evaluation.model_dump_json().encode()
 
     try:
         serve(fd, answer, broken_off.set)

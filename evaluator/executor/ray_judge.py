@@ -95,7 +95,7 @@ class RayJudge:
             return checked.model_dump_json()
         if task == "judge":
             request = EvaluationRequest.model_validate_json(question)
-            return self._executor.evaluate(request).model_dump_json(by_alias=True)
+            return self._executor.evaluate(request).model_dump_json()
         with self._one_at_a_time:
             if task not in self._services:
                 self._services[task] = Service(task)

@@ -7,19 +7,16 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from agent.record.run_files import RunFiles
+from evaluator.record import Record
 from experiments.analysis.statistics import Interval, interval_of, wilson
 from experiments.runs import run_folders
 from tools.advice.score import time_change
 from tools.profiling.profile_report import AdviceScore
 
 
-class RuleTotal(BaseModel):
+class RuleTotal(Record):
     """One rule. Shares are 0 to 1."""
-
-    model_config = ConfigDict(frozen=True)
 
     rule: str
     given: int

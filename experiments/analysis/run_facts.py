@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
-
+from evaluator.record import Record
 from experiments.analysis.label import model_label, model_note, policy_label
 from experiments.runs import load_runs, run_config
 from problems.errors import UsageError
@@ -22,9 +21,7 @@ if TYPE_CHECKING:
 _SHA = re.compile(r"\b([0-9a-f]{12})[0-9a-f]+\b")
 
 
-class RunFacts(BaseModel):
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
+class RunFacts(Record):
     run: str
     path: str
     strategy: str

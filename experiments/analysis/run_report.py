@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from evaluator.record import Record
 from experiments.analysis.measures import BY_CALL, MEASURES, Measure, Unit, last_values
 from experiments.analysis.outcomes import Outcomes, outcomes
 from experiments.analysis.run_facts import LoadedRun, RunFacts
@@ -22,9 +23,7 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 
-class FigureReport(BaseModel):
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
+class FigureReport(Record):
     figure: str
     label: str
     unit: Unit
@@ -37,10 +36,8 @@ class FigureReport(BaseModel):
         return self.figure.startswith(("fast_", "clear_"))
 
 
-class Group(BaseModel):
+class Group(Record):
     """The problems of one level or category."""
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     name: str
     problems: int
@@ -48,11 +45,9 @@ class Group(BaseModel):
     """fast_0, fast_1 and the geometric mean, where a failure counts 1."""
 
 
-class AtK(BaseModel):
+class AtK(Record):
     """What k samples a problem would have reached, on average over all choices of k. By the
     figures of the search: nobody judged each choice's best kernel again."""
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     k: int
     correct: Interval | None
@@ -63,9 +58,7 @@ class AtK(BaseModel):
     """Geometric mean of the best speedup, at least 1."""
 
 
-class ProblemReport(BaseModel):
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
+class ProblemReport(Record):
     problem: str
     level: int
     category: str
@@ -92,9 +85,7 @@ class ProblemReport(BaseModel):
     seconds_device: float
 
 
-class RunReport(BaseModel):
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, populate_by_name=True)
-
+class RunReport(Record):
     schema_: int = Field(default=1, alias="schema")
     facts: RunFacts
     figures: tuple[FigureReport, ...]

@@ -20,7 +20,8 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+
+from evaluator.record import Record
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,10 +45,8 @@ class Estimate:
         return Estimate(*(float(np.exp(value)) for value in (self.value, self.low, self.high)))
 
 
-class Interval(BaseModel):
+class Interval(Record):
     """A figure with its 95 % interval; a bound is None where there is none."""
-
-    model_config = ConfigDict(frozen=True)
 
     value: float
     low: float | None

@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from evaluator.evaluation import Status
+from evaluator.record import Record
 from experiments.analysis.equal_budget import by_search
 from experiments.analysis.outcomes import outcomes
 
@@ -21,21 +21,17 @@ ORDER = tuple(status.value for status in Status)
 """Statuses from the furthest from a kernel to a correct one."""
 
 
-class Step(BaseModel):
+class Step(Record):
     """How often a turn with one status was followed by one with another, in the same sample."""
-
-    model_config = ConfigDict(frozen=True)
 
     status: str
     next_status: str
     count: int
 
 
-class Trajectories(BaseModel):
+class Trajectories(Record):
     """How the turns of a condition went, by the figures of the search. Of `refine` only: samples
     have no next turn."""
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     steps: tuple[Step, ...]
     best_found_at: tuple[int, ...]

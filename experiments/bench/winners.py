@@ -16,7 +16,7 @@ from statistics import NormalDist, fmean, median
 from typing import Annotated, TypeVar
 
 import typer
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from agent.loop.deps import settings_of
 from agent.record.confirmation import confirming
@@ -25,6 +25,7 @@ from evaluator.command.command_line import serve
 from evaluator.evaluation import Candidate, EvaluationRequest, Timing
 from evaluator.executor.local import LocalExecutor
 from evaluator.hardware.devices import describe
+from evaluator.record import Record
 from experiments.bench.suites.attempt import attempt
 from problems.errors import UsageError
 from problems.loader import load_problem, load_suite
@@ -37,10 +38,8 @@ _NORMAL_95 = NormalDist().inv_cdf(0.975)
 _Line = TypeVar("_Line", "Winner", "Again")
 
 
-class Winner(BaseModel):
+class Winner(Record):
     """A run's best kernel for a problem, as it was confirmed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     run: str
     request: EvaluationRequest
@@ -63,10 +62,8 @@ class Winner(BaseModel):
         return self.model_copy(update={"request": request})
 
 
-class Again(BaseModel):
+class Again(Record):
     """The same kernel, judged once more."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     name: str
     timing: Timing | None

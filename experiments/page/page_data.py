@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
+from evaluator.record import Record
 from experiments.analysis.equal_budget import Currency
 from experiments.analysis.measures import Unit
 from experiments.analysis.statistics import Interval
 from experiments.study.report_text import Section
 
 
-class PageModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-
-class Finding(PageModel):
+class Finding(Record):
     """One answer, ready to be read: of a contrast, or of a run where there is no study."""
 
     verdict: str
@@ -28,7 +23,7 @@ class Finding(PageModel):
     """The question was asked before there was a turn. None: it is no contrast."""
 
 
-class ConditionColumn(PageModel):
+class ConditionColumn(Record):
     """A model under a condition, over its seeds; of runs without a study, one run."""
 
     label: str
@@ -40,7 +35,7 @@ class ConditionColumn(PageModel):
     """Places in `Page.runs`."""
 
 
-class CurveLine(PageModel):
+class CurveLine(Record):
     condition: int
     x: tuple[float, ...]
     value: tuple[float, ...]
@@ -48,7 +43,7 @@ class CurveLine(PageModel):
     high: tuple[float | None, ...]
 
 
-class Chart(PageModel):
+class Chart(Record):
     """The lines of all conditions for one figure on one axis."""
 
     figure: str
@@ -63,7 +58,7 @@ class Chart(PageModel):
     lines: tuple[CurveLine, ...]
 
 
-class Best(PageModel):
+class Best(Record):
     run: int
     correct: int
     calls: int
@@ -74,21 +69,21 @@ class Best(PageModel):
     """The call that found it, as the record counts, from 0."""
 
 
-class ProblemRow(PageModel):
+class ProblemRow(Record):
     problem: str
     level: int
     cells: tuple[tuple[Best, ...], ...]
     """By condition, those of its runs that have a turn of it."""
 
 
-class RunEntry(PageModel):
+class RunEntry(Record):
     name: str
     """As links name it: unique on the page."""
     title: str
     about: str
 
 
-class TurnRow(PageModel):
+class TurnRow(Record):
     call: int
     """As the record counts, from 0; with the run and the problem it names the turn."""
     place: str
@@ -107,13 +102,13 @@ class TurnRow(PageModel):
     is_best: bool
 
 
-class Trajectory(PageModel):
+class Trajectory(Record):
     run: int
     problem: str
     turns: tuple[TurnRow, ...]
 
 
-class Page(PageModel):
+class Page(Record):
     """Everything but the details."""
 
     title: str

@@ -14,36 +14,36 @@ from agent.record.confirmation import Confirmation
 from agent.record.run_files import RunFiles
 from agent.record.turn import TurnRecord
 from evaluator.mismatch_words import mismatch_words
+from evaluator.record import Record
 from evaluator.settings import BaselineName
-from experiments.page.page_data import PageModel
 from tools.advice.words import advice_lines, score_lines
 from tools.profiling.profile_facts import byte_words
 
 _T = TypeVar("_T")
 
 
-class TextRef(PageModel):
+class TextRef(Record):
     """A text: its hash, and the trajectory whose block holds it. None: the block at hand."""
 
     hash: str
     block: int | None = None
 
 
-class Section(PageModel):
+class Section(Record):
     title: str
     text: TextRef | None
     missing: str = ""
     folded: bool = False
 
 
-class KernelChange(PageModel):
+class KernelChange(Record):
     before: TextRef
     before_call: int
     steps: tuple[tuple[int, int, int, int], ...]
     """Runs of lines that differ: begin and end before, begin and end now, from 0."""
 
 
-class TurnDetail(PageModel):
+class TurnDetail(Record):
     heading: str
     facts: tuple[tuple[str, str], ...]
     sections: tuple[Section, ...]
@@ -53,7 +53,7 @@ class TurnDetail(PageModel):
     """None: there is no earlier kernel."""
 
 
-class TurnBlock(PageModel):
+class TurnBlock(Record):
     """One trajectory: its turns by call, and the texts that no earlier block holds."""
 
     turns: dict[int, TurnDetail]

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
+from evaluator.record import Record
 from experiments.analysis.equal_budget import NOUNS, spent_by_call
 from experiments.analysis.measures import Measure, Unit, last_values, measure_of
 from experiments.analysis.statistics import (
@@ -36,9 +36,7 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 
-class Answer(BaseModel):
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
+class Answer(Record):
     contrast: Contrast
     model: str
     planned: bool = False

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from agent.config.feedback_spec import Component, Control
+from evaluator.record import Record
 from experiments.analysis.advice_totals import RuleTotal, total_advice
 from experiments.analysis.equal_budget import UNITS, Currency, spent_by_call
 from experiments.analysis.measures import BUILT, MEASURES, SOL, Rival, Unit, share_above
@@ -30,10 +30,8 @@ THRESHOLDS = (0.0, 1.0, 1.1, 1.5, 2.0, 3.0)
 OF_THE_BOUND = (0.25, 0.5, 0.75, 0.9)
 
 
-class FastP(BaseModel):
+class FastP(Record):
     """Share of problems whose best kernel is correct and more than `p` times as fast as a rival."""
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     rival: Rival
     """`pytorch`: the faster of eager and torch.compile. `bound`: the speed of light, and `p` is a
@@ -46,11 +44,9 @@ class FastP(BaseModel):
     """The whole interval of the kernel's speedup is above `p`. None: `p` is 0, or of the bound."""
 
 
-class Costs(BaseModel):
+class Costs(Record):
     """One currency. Each figure is all that was spent over all that was reached: a ratio of sums
     over problems and seeds, with a bootstrap interval over problems."""
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     currency: Currency
     unit: Unit
@@ -62,10 +58,8 @@ class Costs(BaseModel):
     """For each problem with a correct kernel that is faster than eager."""
 
 
-class ConditionReport(BaseModel):
+class ConditionReport(Record):
     """One model under one condition, all seeds together: a problem's value is their mean."""
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     model: str
     condition: str

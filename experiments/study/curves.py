@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
+from evaluator.record import Record
 from experiments.analysis.equal_budget import UNITS, Currency, spent_by_call
 from experiments.analysis.measures import BY_CALL, Measure, Unit, measure_of
 from experiments.analysis.statistics import Estimate, Resamples
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 POINTS = 25
 
 
-class CurvePoint(BaseModel):
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
+class CurvePoint(Record):
     spent: float
     """Budget of each problem, in the curve's currency."""
     value: float
@@ -36,11 +34,9 @@ class CurvePoint(BaseModel):
     flat for want of calls."""
 
 
-class Curve(BaseModel):
+class Curve(Record):
     """Best so far against what a problem may spend. By the figures of the search, at every point:
     only the last best kernel was judged again."""
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     model: str
     condition: str

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from agent.dry_run import plan as plan_of_a_run
 from evaluator.command.command_line import Line
+from evaluator.record import Record
 from experiments.study.cell import cells_of
 from experiments.study.plan import Plan
 from experiments.study.study_run import check_plan
 
 
-class CellForecast(BaseModel):
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
+class CellForecast(Record):
     cell: str
     problems: int
     calls: int
@@ -26,9 +23,7 @@ class CellForecast(BaseModel):
     """None where a price, or the length of an answer, has no known limit."""
 
 
-class Forecast(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
+class Forecast(Record):
     question: str
     plan_hash: str
     cells: tuple[CellForecast, ...]

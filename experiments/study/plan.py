@@ -8,20 +8,13 @@ from pathlib import Path
 from typing import Annotated, Self, TypeVar
 
 import yaml
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from agent.config.feedback_spec import Feedback, FeedbackSpec
 from agent.config.options import NAMES, RunOptions, check_options
 from agent.config.run_config import Strategy
 from agent.config.settings_file import Scalar, merge
+from evaluator.record import Record
 from experiments.analysis.equal_budget import NOUNS, Currency
 from experiments.analysis.measures import measure_of
 from problems.errors import UsageError
@@ -43,9 +36,7 @@ Outcome = Annotated[str, AfterValidator(_outcome)]
 """A key of `experiments.analysis.measures.measure_of`."""
 
 
-class ModelChoice(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
+class ModelChoice(Record):
     model: str
     args: dict[str, Scalar] = Field(default_factory=dict)
     temperature: float | None = None
@@ -57,10 +48,8 @@ class ModelChoice(BaseModel):
         return self.name or self.model.rpartition("/")[2]
 
 
-class Condition(BaseModel):
+class Condition(Record):
     """How the next prompt comes about: `sample`, `refine G+E+P`, `refine none` or `hybrid G+E`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     strategy: Strategy
     feedback: Feedback = FeedbackSpec()
@@ -88,10 +77,8 @@ class Condition(BaseModel):
         return str(self.strategy) if self.is_sample else f"{self.strategy} {self.feedback}"
 
 
-class Contrast(BaseModel):
+class Contrast(Record):
     """One question: is condition `b` better than `a` by this outcome?"""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     a: str
     b: str
@@ -130,10 +117,8 @@ def _distinct(values: tuple[_T, ...]) -> tuple[_T, ...]:
     return values
 
 
-class Plan(BaseModel):
+class Plan(Record):
     """A whole study. Its cells are models x conditions x seeds; each is one run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     question: str
     settings: dict[str, object] = Field(default_factory=dict)

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from agent.loop.environment import revision
 from agent.record.claim import locked
 from agent.record.durable import write_durably
 from agent.record.run_files import RunFiles
+from evaluator.record import Record
 from experiments.study.cell import cell_names
 from experiments.study.plan import Contrast, Plan
 from problems.errors import UsageError
@@ -21,9 +22,7 @@ from problems.errors import UsageError
 FILE = "study.json"
 
 
-class PlanVersion(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
+class PlanVersion(Record):
     plan: Plan
     hash: str
     since: datetime
@@ -32,11 +31,7 @@ class PlanVersion(BaseModel):
     """Of our own code; None: not known."""
 
 
-class StudyRecord(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", use_attribute_docstrings=True, populate_by_name=True
-    )
-
+class StudyRecord(Record):
     schema_: int = Field(default=1, alias="schema")
     versions: tuple[PlanVersion, ...] = Field(min_length=1)
 
@@ -109,5 +104,5 @@ class StudyFolder:
             commit=revision(),
         )
         record = StudyRecord(versions=(*(before.versions if before else ()), new))
-        write_durably(self.path / FILE, record.model_dump_json(by_alias=True, indent=2) + "\n")
+        write_durably(self.path / FILE, record.model_dump_json(indent=2) + "\n")
         return record

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from agent.config.feedback_spec import Control
 from agent.record.archive import unpacked
+from evaluator.record import Record
 from experiments.analysis.common_ground import unconfirmed
 from experiments.analysis.label import model_label
 from experiments.analysis.measures import KEPT
@@ -28,9 +29,7 @@ from experiments.study.study_folder import FILE, StudyFolder
 from problems.errors import UsageError
 
 
-class CellProgress(BaseModel):
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
+class CellProgress(Record):
     cell: str
     """Its folder below the study's: a run directory."""
     model: str
@@ -41,9 +40,7 @@ class CellProgress(BaseModel):
     turns: int
 
 
-class StudyReport(BaseModel):
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, populate_by_name=True)
-
+class StudyReport(Record):
     schema_: int = Field(default=1, alias="schema")
     study: str
     question: str

@@ -107,7 +107,7 @@ def turn(
             "candidate": candidate,
             "plan": "two rows a thread",
             "finish_reason": "stop",
-            "evaluation": (evaluation or correct()).model_dump(by_alias=True),
+            "evaluation": (evaluation or correct()).model_dump(),
             "usage": Usage(prompt_tokens=900, completion_tokens=400, cost_usd=0.0).model_dump(),
             "seconds": TurnSeconds(model=1.0, build=2.0, judge=3.0).model_dump(),
             "created": "2026-01-02T03:04:05Z",
@@ -120,7 +120,7 @@ def write_turns(folder: Path, records: Iterable[TurnRecord]) -> Path:
     """Turns of a run, or more of them, as it writes them."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "turns.jsonl").open("a") as file:
-        file.writelines(record.model_dump_json(by_alias=True) + "\n" for record in records)
+        file.writelines(record.model_dump_json() + "\n" for record in records)
     return folder
 
 

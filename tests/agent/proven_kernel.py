@@ -119,5 +119,5 @@ def proven(
     path = folder / "best" / "mine.py"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(kernel)
-    path.with_suffix(".json").write_text(proof.model_dump_json(by_alias=True))
+    path.with_suffix(".json").write_text(proof.model_dump_json())
     return path

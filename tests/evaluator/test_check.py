@@ -31,7 +31,7 @@ def test_a_verdict_as_json(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     accepted: dict[str, Any] = json.loads(done.stdout)
     evaluation = Evaluation.model_validate(accepted)
-    assert evaluation.model_dump(mode="json", by_alias=True) == accepted
+    assert evaluation.model_dump(mode="json") == accepted
     assert (accepted["status"], accepted["reason"]) == ("correct", "")
     assert accepted["message"].startswith("correct; ")
     assert {"torch", "python"} <= set(accepted["conditions"])

@@ -171,7 +171,7 @@ def test_the_command_prints_a_table(pair: tuple[Path, Path]):
 
 def test_the_command_prints_json_that_is_the_comparison(pair: tuple[Path, Path]):
     told = json.loads(command(MODULE, *pair, "--json").stdout)
-    assert told == compare_runs(*pair).model_dump(mode="json", by_alias=True)
+    assert told == compare_runs(*pair).model_dump(mode="json")
     assert told["schema"] == 1
 
 

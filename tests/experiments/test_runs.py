@@ -119,7 +119,7 @@ def broken(run: Path, line: str) -> Path:
 
 
 def line_with(**changes: object) -> str:
-    record = json.loads(turn(0, correct()).model_dump_json(by_alias=True)) | changes
+    record = json.loads(turn(0, correct()).model_dump_json()) | changes
     return json.dumps({key: value for key, value in record.items() if value != "gone"})
 
 

@@ -113,7 +113,7 @@ def test_only_correct_kernels_are_profiled() -> None:
 @pytest.mark.thorough
 def test_library_operators_without_torch_in_the_callers_process(tmp_path: Path) -> None:
     (tmp_path / "request.json").write_text(request(LIBRARY).model_dump_json())
-    (tmp_path / "evaluation.json").write_text(correct().model_dump_json(by_alias=True))
+    (tmp_path / "evaluation.json").write_text(correct().model_dump_json())
     code = (
         "import sys, pathlib\n"
         "from evaluator.evaluation import Evaluation, EvaluationRequest\n"

@@ -43,7 +43,7 @@ def main(fd: int, device: str, cache: Path) -> None:
         # For the next candidate, while this one is built.
         zygote.pool.prepare(limits)
         built = rehearse(request, builder, judged_on, worker)
-        return built.model_dump_json(by_alias=True).encode()
+        return built.model_dump_json().encode()
 
     try:
         serve(fd, answer)

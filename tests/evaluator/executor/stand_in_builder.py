@@ -15,6 +15,6 @@ if __name__ == "__main__":
     refusal = BUILT.model_copy(update={"refused": REFUSED})
     stand_in.serve(
         int(sys.argv[1]),
-        BUILT.model_dump_json(by_alias=True).encode(),
-        refusal.model_dump_json(by_alias=True).encode(),
+        BUILT.model_dump_json().encode(),
+        refusal.model_dump_json().encode(),
     )

@@ -17,4 +17,4 @@ VERDICT = Evaluation(
 
 if __name__ == "__main__":
     stand_in = StandIn("judge", sys.argv[2], Path(sys.argv[3]))
-    stand_in.serve(int(sys.argv[1]), VERDICT.model_dump_json(by_alias=True).encode())
+    stand_in.serve(int(sys.argv[1]), VERDICT.model_dump_json().encode())

@@ -104,7 +104,7 @@ def test_each_candidate_gets_its_own_verdict(answered: list[dict[str, Any]]) -> 
     assert [each["status"] for each in answered] == STATUSES
     for each in answered:
         read = Evaluation.model_validate(each)
-        assert json.loads(read.model_dump_json(by_alias=True)) == each
+        assert json.loads(read.model_dump_json()) == each
         json.dumps(each, allow_nan=False)
 
 

@@ -74,7 +74,7 @@ def judged_again(run: Path, problem: str, turns: dict[int, float | None]) -> Non
         path = RunFiles(run).confirmations_path(problem)
         path.parent.mkdir(exist_ok=True)
         with path.open("a") as file:
-            file.write(told.model_dump_json(by_alias=True) + "\n")
+            file.write(told.model_dump_json() + "\n")
 
 
 def test_the_second_verdict_ends_the_best_so_far(tmp_path: Path):

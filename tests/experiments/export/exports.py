@@ -35,7 +35,7 @@ def confirm(run: Path, record: TurnRecord, evaluation: Evaluation) -> None:
     path = RunFiles(run).confirmations_path(record.problem)
     path.parent.mkdir(exist_ok=True)
     with path.open("a") as file:
-        file.write(second.model_dump_json(by_alias=True) + "\n")
+        file.write(second.model_dump_json() + "\n")
 
 
 def add_texts(run: Path, records: Sequence[TurnRecord]) -> None:

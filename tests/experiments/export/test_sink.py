@@ -39,7 +39,7 @@ def test_following_goes_on_until_the_result_is_there(
     thread.start()
     for call in (1, 2):
         with (run / "turns.jsonl").open("a") as file:
-            file.write(made_turn("a", call, 1.5).model_dump_json(by_alias=True) + "\n")
+            file.write(made_turn("a", call, 1.5).model_dump_json() + "\n")
         while not seen.turns or seen.turns[-1] < call + 1:
             time.sleep(0.01)
     assert not seen.closed

@@ -46,7 +46,7 @@ def a_cell(
         stop = (stops or {}).get(name, Stop.CALLS)
         problems.append(problem_result(best_of(own), own[-1], 2, stop, correct_turns=1))
     result = RunResult(run=folder, problems=tuple(problems), interrupted=False)
-    (folder / "result.json").write_text(result.model_dump_json(by_alias=True))
+    (folder / "result.json").write_text(result.model_dump_json())
 
 
 def a_study(folder: Path, plan: Plan, *, gain: float, unfinished: int = 0) -> None:
