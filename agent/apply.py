@@ -11,10 +11,7 @@ from typer import Option
 
 from evaluator.command.command_line import serve
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
-
-@app.command()
 def command(
     model: Annotated[
         str,
@@ -53,4 +50,4 @@ def command(
 
 
 if __name__ == "__main__":
-    sys.exit(serve(app, "python -m agent.apply"))
+    sys.exit(serve(command, "python -m agent.apply"))

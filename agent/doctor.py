@@ -257,11 +257,7 @@ def finding_lines(findings: Iterable[Finding]) -> Iterator[Line]:
             yield styles[finding.state], f"  {mark:<4}{finding.name:<24}{text}"
 
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-
-
-@app.command()
-def doctor(
+def command(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 when something is missing.")
@@ -278,4 +274,4 @@ def doctor(
 
 
 if __name__ == "__main__":
-    sys.exit(serve(app, "python -m agent.doctor"))
+    sys.exit(serve(command, "python -m agent.doctor"))

@@ -13,12 +13,9 @@ from evaluator.command.command_line import serve
 from evaluator.command.option import takes_options
 from problems.errors import UsageError
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
-
-@app.command()
 @takes_options(RunOptions)
-def run(
+def command(
     given: dict[str, object],
     config: Annotated[
         list[str] | None,
@@ -119,4 +116,4 @@ def run(
 
 
 if __name__ == "__main__":
-    sys.exit(serve(app, "python -m agent.run"))
+    sys.exit(serve(command, "python -m agent.run"))

@@ -19,11 +19,8 @@ if TYPE_CHECKING:
     from agent.record.run_files import RunFiles
     from agent.record.turn import TurnRecord
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
-
-@app.command()
-def show(
+def command(
     run: Annotated[Path, Argument(help="A run directory, its turns.jsonl, or NAME.tar.xz.")],
     problem: Annotated[
         str | None, Option("--problem", metavar="ID", help="Only this problem.")
@@ -129,4 +126,4 @@ def _heading(folder: Path, first: TurnRecord, config: RunConfig | None) -> Itera
 
 
 if __name__ == "__main__":
-    sys.exit(serve(app, "python -m agent.show"))
+    sys.exit(serve(command, "python -m agent.show"))

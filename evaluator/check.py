@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from evaluator.evaluation import Backend, Evaluation, EvaluationRequest
     from problems.problem import Problem
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-
 
 def backend_of(source: str, device: str) -> Backend:
     from evaluator.evaluation import Backend
@@ -89,7 +87,6 @@ def check(
         return executor.evaluate(request)
 
 
-@app.command()
 @takes_options(JudgeOptions)
 def command(
     given: dict[str, object],
@@ -194,4 +191,4 @@ def command(
 
 
 if __name__ == "__main__":
-    sys.exit(serve(app, "python -m evaluator.check"))
+    sys.exit(serve(command, "python -m evaluator.check"))

@@ -26,11 +26,8 @@ if TYPE_CHECKING:
 KEPT_LINES = 12
 """Lines of a compiler's log or a traceback that stay; the record says how many went."""
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
-
-@app.command()
-def compact(
+def command(
     run: Annotated[Path, Argument(help="A run directory.")],
     out: Annotated[Path, Argument(help="The folder to make; it may not exist yet.")],
     kernels: Annotated[
@@ -188,4 +185,4 @@ def _readme(out: Path, turns: Sequence[TurnRecord], parts: Sequence[str]) -> str
 
 
 if __name__ == "__main__":
-    sys.exit(serve(app, "python -m experiments.compact"))
+    sys.exit(serve(command, "python -m experiments.compact"))

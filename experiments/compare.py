@@ -16,11 +16,8 @@ if TYPE_CHECKING:
     from experiments.analysis.table import Table
     from experiments.comparison import Comparison, Row
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
-
-@app.command()
-def compare(
+def command(
     run_a: Annotated[Path, Argument(help="A run directory, or a compact recording of one.")],
     run_b: Annotated[Path, Argument(help="The other one.")],
     common: Annotated[
@@ -106,4 +103,4 @@ def _cells(row: Row, label: str) -> tuple[str, ...]:
 
 
 if __name__ == "__main__":
-    sys.exit(serve(app, "python -m experiments.compare"))
+    sys.exit(serve(command, "python -m experiments.compare"))

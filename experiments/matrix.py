@@ -16,11 +16,8 @@ if TYPE_CHECKING:
     from experiments.study.answer import Answer
     from experiments.study.study_run import StudyResult
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
-
-@app.command()
-def matrix(
+def command(
     plan_file: Annotated[
         Path, Argument(help="What to run and what it is to answer.", metavar="PLAN.yaml")
     ],
@@ -113,4 +110,4 @@ def study_lines(
 
 
 if __name__ == "__main__":
-    sys.exit(serve(app, "python -m experiments.matrix"))
+    sys.exit(serve(command, "python -m experiments.matrix"))

@@ -19,11 +19,8 @@ if TYPE_CHECKING:
     from experiments.page.sources import Sources
     from experiments.study.report_text import ReportText
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
-
-@app.command()
-def report(
+def command(
     runs: Annotated[
         list[Path],
         Argument(
@@ -149,4 +146,4 @@ def _write_figures(sources: Sources, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(serve(app, "python -m experiments.report"))
+    sys.exit(serve(command, "python -m experiments.report"))

@@ -45,8 +45,8 @@ def main() -> int:
         hint = f"did you mean {near[0]}?" if near else "kernel-refinery --help lists the commands"
         print(f"error: no command {name!r}: {hint}", file=sys.stderr)
         return 2
-    app = own_module(COMMANDS[name].module).app
+    command = own_module(COMMANDS[name].module).command
     code: int = own_module("evaluator.command.command_line").serve(
-        app, f"kernel-refinery {name}", arguments
+        command, f"kernel-refinery {name}", arguments
     )
     return code

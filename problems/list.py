@@ -13,11 +13,8 @@ import typer
 if TYPE_CHECKING:
     from problems.problem import Problem
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
-
-@app.command()
-def main(
+def command(
     suite: Annotated[
         Path | None,
         typer.Option(help="A folder of problems in KernelBench's format. [our own]"),
@@ -76,4 +73,4 @@ def _print_table(problems: list[Problem]) -> None:
 
 
 if __name__ == "__main__":
-    app(prog_name="python -m problems.list")
+    typer.run(command)

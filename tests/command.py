@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.command.command_line import serve
+from experiments.export.__main__ import app
 
 ROOT = Path(__file__).resolve().parents[1]
 READERS = (
@@ -63,7 +64,7 @@ def _read(module: str, *words: str) -> subprocess.CompletedProcess[str]:
         redirect_stderr(io.StringIO()) as errors,
     ):
         patch.setenv("COLUMNS", "200")
-        main = "experiments.export.__main__" if module == "experiments.export" else module
-        code = serve(import_module(main).app, f"python -m {module}", list(words))
+        served = app if module == "experiments.export" else import_module(module).command
+        code = serve(served, f"python -m {module}", list(words))
     printed = out.buffer.getvalue().decode()
     return subprocess.CompletedProcess([module, *words], code, printed, errors.getvalue())

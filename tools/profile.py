@@ -207,10 +207,6 @@ def _shares(facts: Facts) -> tuple[KernelShare, ...]:
     )
 
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-
-
-@app.command()
 def command(
     kernel: Annotated[Path, typer.Argument(help="A file with ModelNew.")],
     problem: Annotated[str, typer.Option(help="Id or file of the problem.")],
@@ -254,4 +250,4 @@ def command(
 
 
 if __name__ == "__main__":
-    sys.exit(serve(app, "python -m tools.profile"))
+    sys.exit(serve(command, "python -m tools.profile"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import typer
 from typer.main import get_command
@@ -20,11 +20,14 @@ Line = tuple[str, str]
 """A style of rich's (empty: none) and a line of text."""
 
 
-def serve(app: typer.Typer, program: str, arguments: list[str] | None = None) -> int:
-    """Run a one-command app and return its exit code.
+def serve(
+    command: typer.Typer | Callable[..., None], program: str, arguments: list[str] | None = None
+) -> int:
+    """Run a function, or an app of several, as a command, and return its exit code.
 
     A user's mistake becomes one line, and so does a failure of the machine.
     """
+    app = command if isinstance(command, typer.Typer) else one_command(command)
     words = sys.argv[1:] if arguments is None else arguments
     try:
         outcome = get_command(app).main(words, prog_name=program, standalone_mode=False)
@@ -45,6 +48,12 @@ def serve(app: typer.Typer, program: str, arguments: list[str] | None = None) ->
         traceback.print_exc()
         return USAGE_ERROR
     return outcome if isinstance(outcome, int) else 0
+
+
+def one_command(function: Callable[..., None]) -> typer.Typer:
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app.command()(function)
+    return app
 
 
 def print_lines(lines: Iterable[Line], *, stderr: bool = False) -> None:

@@ -31,10 +31,7 @@ if TYPE_CHECKING:
 _LEAST = 16
 """Characters of a token, so that it cannot be guessed."""
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
-
-@app.command()
 @takes_options(JudgeOptions)
 def command(
     given: dict[str, object],
@@ -157,4 +154,4 @@ async def _until_signalled(
 
 
 if __name__ == "__main__":
-    sys.exit(serve(app, "python -m evaluator.serve"))
+    sys.exit(serve(command, "python -m evaluator.serve"))

@@ -59,8 +59,6 @@ class {name}(torch.nn.Module):
         return out
 """
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
-
 
 class RatioRow(Record):
     """One evaluation of a task's own module, made slower or faster by a known ratio."""
@@ -94,8 +92,7 @@ class RatioRow(Record):
         return self.speedup_low <= self.true_ratio <= self.speedup_high
 
 
-@app.command()
-def known_ratios(
+def command(
     suite: Suite = None,
     device: Device = "auto",
     only: Only = None,
@@ -239,4 +236,4 @@ def at_most(wrong: int, runs: int) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(serve(app, "python -m experiments.bench.known_ratios"))
+    sys.exit(serve(command, "python -m experiments.bench.known_ratios"))

@@ -34,8 +34,6 @@ from tools.execute import own_module
 
 CANNOT_BE_JUDGED = "cannot be judged"
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
-
 
 class TaskRow(Record):
     """One task's own module, judged."""
@@ -66,8 +64,7 @@ class TaskRow(Record):
     """Peak bytes, as the evaluation's record has them; None where it has none."""
 
 
-@app.command()
-def tasks(
+def command(
     suite: Suite,
     device: Device = "auto",
     only: Only = None,
@@ -182,4 +179,4 @@ def _gib(memory: dict[str, Any] | None) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(serve(app, "python -m experiments.bench.tasks"))
+    sys.exit(serve(command, "python -m experiments.bench.tasks"))

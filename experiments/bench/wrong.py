@@ -42,8 +42,6 @@ _PROBE = 2.0**-5
 _MOST_TRIES = 3
 """The limit follows the inputs, which are drawn anew each time."""
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
-
 
 class Outcome(StrEnum):
     """What became of a version."""
@@ -85,8 +83,7 @@ class WrongRow(Record):
     wall_s: float = 0.0
 
 
-@app.command()
-def wrong(
+def command(
     suite: Suite,
     device: Device = "auto",
     only: Only = None,
@@ -284,4 +281,4 @@ def _item(row: WrongRow) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(serve(app, "python -m experiments.bench.wrong"))
+    sys.exit(serve(command, "python -m experiments.bench.wrong"))

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from agent.apply import app
+from agent.apply import command
 from agent.deployment.applied import apply
 from agent.deployment.loaded_kernel import LoadedKernel
 from agent.recording.difference import difference
@@ -175,7 +175,9 @@ def test_the_command_times_both_compiled(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = proven(tmp_path, SLOW, FAST)
-    code = serve(app, "apply", [f"{__file__}:build", "--kernel", str(path), "--module", "first"])
+    code = serve(
+        command, "apply", [f"{__file__}:build", "--kernel", str(path), "--module", "first"]
+    )
     assert code == 0
     first, *_ = capsys.readouterr().out.splitlines()
     assert first.startswith("first, parts.1 ") and "compiled not" not in first
@@ -197,7 +199,7 @@ def test_a_mistake_is_one_line(
 ) -> None:
     path = proven(tmp_path, SLOW, FAST)
     given = [word.format(folder=tmp_path) for word in words]
-    assert serve(app, "apply", ["--kernel", str(path), *given]) == 2
+    assert serve(command, "apply", ["--kernel", str(path), *given]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: ") and told in line
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent import doctor
-from agent.doctor import KEYS, Finding, app, examine
+from agent.doctor import KEYS, Finding, command, examine
 from agent.resolution import missing_for
 from evaluator.builder import toolchain as compilers
 from evaluator.builder.toolchain import cxx_compiler, find_tool
@@ -74,7 +74,7 @@ def test_keys_are_named_and_never_told(
     for name in KEYS:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "very-secret")
-    assert serve(app, "doctor", ["--json"]) == 0
+    assert serve(command, "doctor", ["--json"]) == 0
     out = capsys.readouterr().out
     findings = [Finding(**entry) for entry in json.loads(out)["findings"]]
     assert found(findings, "ANTHROPIC_API_KEY").state == "yes"
@@ -87,14 +87,14 @@ def test_the_exit_code_speaks_only_when_asked(
 ) -> None:
     lacking = [Finding("software", "torch", "no", "", "pip install torch")]
     monkeypatch.setattr(doctor, "examine", lambda: iter(lacking))
-    assert serve(app, "doctor", []) == 0
+    assert serve(command, "doctor", []) == 0
     assert capsys.readouterr().out.splitlines() == [
         "software",
         f"  no  {'torch':<24}pip install torch",
     ]
-    assert serve(app, "doctor", ["--strict"]) == 1
+    assert serve(command, "doctor", ["--strict"]) == 1
     monkeypatch.setattr(doctor, "examine", lambda: iter(()))
-    assert serve(app, "doctor", ["--strict"]) == 0
+    assert serve(command, "doctor", ["--strict"]) == 0
 
 
 @pytest.fixture

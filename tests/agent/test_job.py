@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import sys
 from evaluator.command.command_line import serve
-from agent.run import app
-code = serve(app, "agent.run", sys.argv[1:])
+from agent.run import command
+code = serve(command, "agent.run", sys.argv[1:])
 print({"torch", "ray"} & set(sys.modules), file=sys.stderr)
 sys.exit(code)
 """

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.run import app
-from agent.show import app as show
+from agent import run as agent_run
+from agent.show import command as show
 from evaluator.command.command_line import serve
 from tests.agent.quick_task import QUICK_TASK
 from tests.agent.relay_answers import answering
@@ -87,7 +87,7 @@ def test_a_mistake_is_one_line_and_touches_nothing(
     before = sorted(tmp_path.rglob("*"))
     given = [argument.format(tmp=tmp_path) for argument in arguments]
     output = [] if "-o" in given else ["-o", str(tmp_path / "run")]
-    code = serve(app, "python -m agent.run", [*given, *output])
+    code = serve(agent_run.command, "python -m agent.run", [*given, *output])
     line = refused(subprocess.CompletedProcess(given, code, *capfd.readouterr()))
     assert told in line
     assert sorted(tmp_path.rglob("*")) == before
@@ -120,7 +120,7 @@ def test_a_run_is_shown_again_extended_and_done_again(
 
     def told(code: int, *arguments: str) -> tuple[str, str]:
         """In this process, which has imported by now what takes long."""
-        assert serve(app, "agent.run", [*common, *arguments]) == code
+        assert serve(agent_run.command, "agent.run", [*common, *arguments]) == code
         return capsys.readouterr()
 
     with answering(relay, "I can't write kernels today.") as answered:

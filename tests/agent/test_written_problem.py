@@ -19,7 +19,7 @@ from torch.utils._pytree import tree_leaves
 from agent import written_problem
 from agent.optimize import optimize
 from agent.recording.drawn_tensor import drawn
-from agent.run import app
+from agent.run import command
 from agent.written_problem import WrittenProblem, from_module
 from evaluator.command.command_line import serve
 from evaluator.settings import Precision
@@ -216,7 +216,7 @@ def test_the_command_makes_the_problem_in_another_process(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     words = ["--from", f"{FILE}:build", "--module", "mlp", "--dry-run", "--json"]
-    assert serve(app, "run", words) == 0
+    assert serve(command, "run", words) == 0
     out, err = capfd.readouterr()
     plan = json.loads(out)
     (name,) = plan["config"]["problems"]
@@ -290,7 +290,7 @@ def test_a_bad_file_is_one_line(
 ) -> None:
     """Here, instead of in a process that imports everything for each of them."""
     monkeypatch.setattr(written_problem, "from_file", written_problem._from_file)
-    assert serve(app, "run", ["--from", reference]) == 2
+    assert serve(command, "run", ["--from", reference]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: ") and told in line
     assert not Path("runs").exists()
@@ -311,5 +311,5 @@ def test_mistakes_of_a_call(given: tuple[Any, ...], options: dict[str, Any], tol
 
 
 def test_a_part_of_a_model_needs_the_model(capsys: pytest.CaptureFixture[str]) -> None:
-    assert serve(app, "run", ["--module", "mlp"]) == 2
+    assert serve(command, "run", ["--module", "mlp"]) == 2
     assert "--from FILE:FUNCTION; add that" in capsys.readouterr().err

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.record.archive import unpacked
-from agent.show import app
+from agent.show import command
 from evaluator.command.command_line import serve
 from experiments.runs import load_runs
 from problems.errors import UsageError
@@ -172,5 +172,5 @@ def test_links_and_pipes_in_a_run_are_not_read(tmp_path: Path, capsys, name: str
     os.mkfifo(run / name) if is_pipe else (run / name).symlink_to(__file__)
     with pytest.raises(UsageError, match=f"{name} is a link or no plain file"):
         load_runs(run)
-    assert serve(app, "show", [str(run)]) == 2
+    assert serve(command, "show", [str(run)]) == 2
     assert f"{name} is a link or no plain file" in capsys.readouterr().err.replace("\n", "")

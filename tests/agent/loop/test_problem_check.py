@@ -7,8 +7,8 @@ import pytest
 
 from agent.record.events import TurnStarted, Waiting
 from agent.record.result import Stop
-from agent.run import app
-from agent.show import app as show
+from agent.run import command
+from agent.show import command as show
 from evaluator.command.command_line import serve
 from evaluator.errors import DeviceError, JudgeDiedError, UnusableReferenceError
 from tests.agent.llm.provider_server import ProviderServer, answer
@@ -65,7 +65,7 @@ def test_only_the_problem_that_can_be_judged_is_billed(
         f" --display plain --model-args api_base={server.url}"
         " --model-args input_cost_per_token=1e-6 --model-args output_cost_per_token=1e-5"
     )
-    code = serve(app, "agent.run", words.split())
+    code = serve(command, "agent.run", words.split())
     told = capsys.readouterr()
     assert code == 2, told.err
     *broken, good = json.loads(told.out)["problems"]

@@ -8,7 +8,7 @@ import pytest
 
 from agent.config.options import RunOptions
 from agent.resolution import resolve
-from agent.show import app as show
+from agent.show import command as show
 from evaluator.command.command_line import serve
 from evaluator.rival import CheckRequest, Rival, RivalKernel
 from tests.agent.stand_in import StandInExecutor

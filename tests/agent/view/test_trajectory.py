@@ -7,7 +7,7 @@ from agent.config.run_config import RunConfig
 from agent.prompt.feedback import SourceReader, remember, sections
 from agent.record.archive import unpacked
 from agent.record.run_files import RunFiles
-from agent.show import app
+from agent.show import command
 from agent.view.trajectory import by_problem, turn_lines
 from evaluator.command.command_line import serve
 from evaluator.evaluation import Evaluation, Status
@@ -40,7 +40,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def shown(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    assert serve(app, "show", [str(argument) for argument in arguments]) == 0
+    assert serve(command, "show", [str(argument) for argument in arguments]) == 0
     return capsys.readouterr().out
 
 
@@ -224,7 +224,7 @@ def test_settings_of_another_version_are_done_without(
 ) -> None:
     text = shown(capsys, run)
     (run / "config.yaml").write_text("letters: G\n")
-    assert serve(app, "show", [str(run)]) == 0
+    assert serve(command, "show", [str(run)]) == 0
     out, err = capsys.readouterr()
     assert out == text
     assert err.startswith("without the settings: ") and "config.yaml can't be read" in err
@@ -265,7 +265,7 @@ def test_mistakes_are_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     given = [argument.format(run=run, tmp=tmp_path) for argument in arguments]
-    assert serve(app, "show", given) == 2
+    assert serve(command, "show", given) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert told in err

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import pytest
 import typer
 
@@ -7,21 +9,18 @@ from evaluator.errors import DeviceError
 from problems.errors import UsageError
 
 
-def app_that(error: BaseException | None, code: int = 0) -> typer.Typer:
-    app = typer.Typer(add_completion=False, rich_markup_mode=None)
-
-    @app.command()
+def command_that(error: BaseException | None, code: int = 0) -> Callable[[], None]:
     def run() -> None:
         if error is not None:
             raise error
         raise typer.Exit(code)
 
-    return app
+    return run
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 130])
 def test_the_exit_code_of_a_command_is_returned(code: int) -> None:
-    assert serve(app_that(None, code), "x", []) == code
+    assert serve(command_that(None, code), "x", []) == code
 
 
 @pytest.mark.parametrize(
@@ -31,18 +30,18 @@ def test_the_exit_code_of_a_command_is_returned(code: int) -> None:
 def test_mistakes_and_failures_are_one_line(
     error: Exception, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert serve(app_that(error), "x", []) == USAGE_ERROR
+    assert serve(command_that(error), "x", []) == USAGE_ERROR
     assert capsys.readouterr() == ("", "error: two lines\n")
 
 
 def test_an_interruption_has_its_code(capsys: pytest.CaptureFixture[str]) -> None:
-    assert serve(app_that(KeyboardInterrupt()), "x", []) == INTERRUPTED
+    assert serve(command_that(KeyboardInterrupt()), "x", []) == INTERRUPTED
 
 
 def test_a_fault_of_ours_is_shown_whole_and_is_no_verdict(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert serve(app_that(ZeroDivisionError("oh")), "x", []) == USAGE_ERROR
+    assert serve(command_that(ZeroDivisionError("oh")), "x", []) == USAGE_ERROR
     out, err = capsys.readouterr()
     assert out == ""
     assert "Traceback" in err

@@ -11,10 +11,8 @@ from evaluator.command.option import arguments_of, takes_options, validated
 from evaluator.settings import BaselineName, JudgeOptions, Settings
 
 seen: list[JudgeOptions] = []
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-@app.command()
 @takes_options(JudgeOptions)
 def command(
     given: dict[str, object],
@@ -27,7 +25,7 @@ def command(
 
 
 def test_the_help_says_what_is_so_where_an_option_is_left_out(capsys) -> None:
-    assert serve(app, "x", ["--help"]) == 0
+    assert serve(command, "x", ["--help"]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "--timing-seconds S Longest time spent on timing one kernel. [0.5]" in told
     assert "--audit / --no-audit" in told
@@ -36,9 +34,9 @@ def test_the_help_says_what_is_so_where_an_option_is_left_out(capsys) -> None:
 
 
 def test_a_wrong_value_is_one_line_that_names_the_option(capsys) -> None:
-    assert serve(app, "x", ["x", "--timing-seconds", "0"]) == 2
+    assert serve(command, "x", ["x", "--timing-seconds", "0"]) == 2
     assert capsys.readouterr().err == "error: --timing-seconds: '0' should be greater than 0\n"
-    assert serve(app, "x", ["x", "--require-isolation", "none"]) == 2
+    assert serve(command, "x", ["x", "--require-isolation", "none"]) == 2
     assert capsys.readouterr().err.startswith("error: --require-isolation: 'none' should be")
 
 
@@ -59,7 +57,7 @@ chosen = st.builds(
 @given(chosen)
 @settings(deadline=None, max_examples=50)
 def test_arguments_bring_about_the_settings_that_they_are_made_from(asked: Settings) -> None:
-    assert serve(app, "x", ["x", *arguments_of(asked, JudgeOptions)]) == 0
+    assert serve(command, "x", ["x", *arguments_of(asked, JudgeOptions)]) == 0
     found = seen.pop()
     for name, value in found:
         made = {BaselineName.EAGER, *value} if name == "baselines" else value

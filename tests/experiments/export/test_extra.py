@@ -39,9 +39,10 @@ def test_a_missing_package_is_one_line_with_the_remedy(
         f"        if name != {module!r}:\n"
         "            return PathFinder.find_spec(name, path, target)\n"
         "sys.meta_path[sys.meta_path.index(PathFinder)] = Without\n"
-        f"from {program} import app\n"
+        f"import {program} as program\n"
         "from evaluator.command.command_line import serve\n"
-        f"sys.exit(serve(app, 'x', {[str(word) for word in words]!r}))\n"
+        "command = getattr(program, 'app', None) or program.command\n"
+        f"sys.exit(serve(command, 'x', {[str(word) for word in words]!r}))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
