@@ -83,7 +83,7 @@ class Builder:
         BuilderError when a compiler is missing or the cache cannot be written.
         """
         start = time.monotonic()
-        outcome = BuildOutcome(ok=False, library="", module_name=request.name)
+        outcome = BuildOutcome(ok=False, library="")
         try:
             sources = arrange(request)
             with_cuda = request.with_cuda or any(unit.device for unit in sources.units)
@@ -145,7 +145,6 @@ class Builder:
         outcome = BuildOutcome(
             ok=attempt.content is not None,
             library=f"{name}.so" if attempt.content is not None else "",
-            module_name=name,
             headers="light" if light else "full",
             log=cut_short(attempt.log),
             timed_out=attempt.timed_out,

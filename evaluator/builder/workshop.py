@@ -23,7 +23,7 @@ from evaluator.builder.unneeded_headers import lean_flags, may_lack
 from evaluator.builder.work_folder import work_folder
 from evaluator.hardware.device_lock import host_lock
 
-REVISION = "11"
+REVISION = "12"
 """Changes whenever the command lines do, so that old entries of the cache are not used."""
 _RUNTIME_TIMEOUT_S = 900.0
 _RUNTIME_TURN_S = 60.0

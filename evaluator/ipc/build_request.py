@@ -70,12 +70,11 @@ class BuildRequest(Encoded):
 class BuildOutcome(Encoded):
     """What the builder made of a request. A failed build is an outcome, never an exception."""
 
-    magic = b"KRO2"
+    magic = b"KRO3"
 
     ok: bool
     library: str
     """Path of the shared library, empty when there is none."""
-    module_name: str
     headers: Headers = "none"
     """Which headers the result rests on; `none`: nothing was compiled."""
     cached: bool = False

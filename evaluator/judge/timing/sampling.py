@@ -126,7 +126,6 @@ class _Sampler:
         is_another: bool,
     ) -> None:
         self._context = context
-        self._is_another = is_another
         self._verified = VerifiedCalls(is_another=is_another)
         self._runners = runners
         self._verify = verify

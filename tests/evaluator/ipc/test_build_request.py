@@ -34,7 +34,7 @@ def test_an_outcome_survives_the_crossing(outcome):
     assert BuildOutcome.decode(outcome.encode()) == outcome
 
 
-@given(st.binary(max_size=400), st.sampled_from([b"", b"KRQ3", b"KRO2"]))
+@given(st.binary(max_size=400), st.sampled_from([b"", b"KRQ3", b"KRO3"]))
 @example(b"\xff\xff\xff\xff", b"KRQ3")
 @example(b"\x01\x00\x00\x00\xff", b"KRQ3")
 def test_noise_is_a_value_error(noise, magic):

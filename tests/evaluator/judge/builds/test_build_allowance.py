@@ -24,7 +24,7 @@ class Slow(Builder):
 
     def build(self, _: BuildRequest, limit_s: float = 180.0, **__: object) -> BuildOutcome:
         self.limits_s.append(limit_s)
-        return BuildOutcome(ok=True, library="", module_name="a", cached=True, seconds=self.seconds)
+        return BuildOutcome(ok=True, library="", cached=True, seconds=self.seconds)
 
 
 def test_so_many_and_no_more(tmp_path: Path) -> None:
