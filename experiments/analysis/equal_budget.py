@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from experiments.analysis.arrays import FloatArray
 from experiments.analysis.measures import Measure, Unit
 from experiments.analysis.outcomes import Outcomes
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 Currency = Literal["calls", "tokens", "cost_usd", "seconds_wall", "seconds_device"]
 UNITS: dict[Currency, Unit] = {

@@ -5,17 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
+from experiments.analysis.arrays import BoolArray, FloatArray
 from experiments.analysis.outcomes import Outcomes
 from experiments.analysis.statistics import Estimate, Resamples
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 Unit = Literal["share", "ratio", "tokens", "usd", "seconds", "calls"]
 Rival = Literal["eager", "compile", "pytorch", "bound"]
@@ -45,7 +41,7 @@ class Measure:
     nothing: float = 0.0
     """What the table holds before the first call."""
 
-    def covered(self, *tables: FloatArray) -> NDArray[np.bool_]:
+    def covered(self, *tables: FloatArray) -> BoolArray:
         """Shape (problems,): the problems to take the mean over, judged by the last call."""
         missing = np.any([np.isnan(table[:, -1]) for table in tables], axis=0)
         return ~missing if self.absent == "left out" else np.ones_like(missing)

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from experiments.analysis.arrays import BoolArray, FloatArray
+
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
-
-    BoolArray = NDArray[np.bool_]
-    FloatArray = NDArray[np.float64]
 
 COSTS = ("tokens", "cost_usd", "seconds_wall", "seconds_device")
 RIVALS = ("compile_speedup", "compile_low", "sol_fraction")

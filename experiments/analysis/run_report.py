@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from evaluator.record import Record
+from experiments.analysis.arrays import BoolArray, FloatArray
 from experiments.analysis.measures import BY_CALL, MEASURES, Measure, Unit, last_values
 from experiments.analysis.outcomes import Outcomes, outcomes
 from experiments.analysis.run_facts import LoadedRun, RunFacts
@@ -17,10 +18,6 @@ from experiments.analysis.statistics import Interval, Resamples, interval_of
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
-
-    BoolArray = NDArray[np.bool_]
-    FloatArray = NDArray[np.float64]
 
 
 class FigureReport(Record):

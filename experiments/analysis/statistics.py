@@ -17,16 +17,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evaluator.record import Record
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
+from experiments.analysis.arrays import BoolArray, FloatArray
 
 LEVEL = 0.95
 DRAWS = 10_000
@@ -128,11 +123,11 @@ class Resamples:
         low, high = ordered[cut], ordered[-1 - cut]
         return Estimate(value, float(min(low, value)), float(max(high, value)))
 
-    def share(self, hits: NDArray[np.bool_] | FloatArray) -> Estimate:
+    def share(self, hits: BoolArray | FloatArray) -> Estimate:
         """The share of problems that `hits`, shape (problems,), is true for; see `shares`."""
         return self.shares(np.asarray(hits, dtype=float)[:, None])[0]
 
-    def shares(self, hits: NDArray[np.bool_] | FloatArray) -> list[Estimate]:
+    def shares(self, hits: BoolArray | FloatArray) -> list[Estimate]:
         """The share of true values in each column of `hits`, shape (problems, columns); the mean
         where these are shares themselves.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evaluator.record import Record
+from experiments.analysis.arrays import FloatArray
 from experiments.analysis.equal_budget import NOUNS, spent_by_call
 from experiments.analysis.measures import Measure, Unit, last_values, measure_of
 from experiments.analysis.statistics import (
@@ -29,11 +29,6 @@ from experiments.study.cell_results import (
 from experiments.study.plan import Condition, Contrast
 from experiments.study.study_folder import StudyRecord
 from tools.profiling.profile_facts import count_words
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 
 class Answer(Record):

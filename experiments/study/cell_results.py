@@ -11,6 +11,7 @@ import numpy as np
 
 from agent.record.result import Stop
 from agent.record.run_files import RunFiles
+from experiments.analysis.arrays import FloatArray
 from experiments.analysis.equal_budget import Currency, at_budgets, by_search
 from experiments.analysis.measures import Measure
 from experiments.analysis.outcomes import Outcomes, outcomes
@@ -20,9 +21,6 @@ from experiments.study.plan import Plan
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

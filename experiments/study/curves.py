@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evaluator.record import Record
+from experiments.analysis.arrays import FloatArray
 from experiments.analysis.equal_budget import UNITS, Currency, spent_by_call
 from experiments.analysis.measures import BY_CALL, Measure, Unit, measure_of
 from experiments.analysis.statistics import Estimate, Resamples
 from experiments.study.cell_results import ConditionResults, values_at
 from experiments.study.plan import Condition, Contrast
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 POINTS = 25
 

@@ -15,7 +15,6 @@ outcomes = st.builds(
     BuildOutcome,
     st.booleans(),
     texts,
-    texts,
     st.sampled_from(["none", "light", "full"]),
     st.booleans(),
     st.floats(allow_nan=False),
@@ -65,7 +64,7 @@ def test_limits_hold_on_both_sides():
 
 
 def test_unknown_kind_of_headers_is_refused():
-    message = BuildOutcome(True, "", "m", "light").encode().replace(b"light", b"heavy")
+    message = BuildOutcome(True, "", "light").encode().replace(b"light", b"heavy")
     with pytest.raises(ValueError):
         BuildOutcome.decode(message)
 

@@ -42,7 +42,7 @@ class Notebook(Builder):
         self, request: BuildRequest, timeout_s: float | None = None, *, sanitize: bool = False
     ) -> BuildOutcome:
         self.names.append(request.name)
-        return BuildOutcome(ok=False, library="", seconds=1.0, log="error: not here\n")
+        return BuildOutcome(ok=False, library="", seconds=1.0, log=f"{request.name} not here\n")
 
 
 @pytest.fixture(scope="module")
