@@ -126,7 +126,6 @@ def test_the_second_of_two_profiles_finds_a_process_that_waits(executor: LocalEx
         for asked in turns:
             answer = server.ask(asked.model_dump_json().encode())
             found.append(Profile.model_validate_json(answer))
-            print({name: round(seconds, 2) for name, seconds in found[-1].stages.items()})
             time.sleep(10)  # as a turn's model and judge leave it
     first, second = found
     assert first.rung is second.rung is ProfilerTier.NCU, first.rung_reason

@@ -47,7 +47,7 @@ def _busy(known: dict[str, float]) -> Iterator[tuple[str, float]]:
     total = sum(stalls.values())
     # Shared memory and shuffles keep L1 busy, and cost no bytes.
     is_shared = known.get("shared_pct", 0.0) >= 0.5 * known.get("l1_pct", float("inf"))
-    weighed = ("dram_pct", "l2_pct") if is_shared else ("memory_pct", *_UNITS)
+    weighed = ("dram_pct", "l2_pct") if is_shared else _UNITS
     weights = [known[name] / 100.0 for name in weighed if name in known]
     if total > 0:
         for name, value in stalls.items():

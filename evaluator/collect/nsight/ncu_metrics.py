@@ -20,11 +20,19 @@ _WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared"
 _PER_SECTOR = "smsp__sass_average_data_bytes_per_sector_mem_global_op_{}.ratio"
 _TENSOR = "sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active"
 _THREADS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
+_SM_PARTS = (
+    "pipe_fma_cycles_active", "pipe_fmaheavy_cycles_active", "pipe_alu_cycles_active",
+    "pipe_fp64_cycles_active", "inst_executed_pipe_xu", "inst_executed_pipe_lsu",
+    "inst_executed_pipe_cbu_pred_on_any", "mio_pq_read_cycles_active",
+    "mio_pq_write_cycles_active", "mio2rf_writeback_active", "inst_executed",
+)  # fmt: skip
 
 # What it costs: a chip counts a few things of one unit at a time, so ncu replays a kernel until
-# all are had. Suffixes of one counter (.min, .avg, .max) share it; `launch__` and `device__` cost
-# nothing. Names with `sass` and `memory_` are counted by a patched copy of the kernel: all of them
-# together take passes of their own, which is why counters of the chip come first where both exist.
+# all are had: 11 times on compute capability 9.0. Suffixes of one counter (.min, .avg, .max) share
+# it; `launch__` and `device__` cost nothing. Names with `sass` and `memory_` are counted by a
+# patched copy of the kernel: all of them together take passes of their own, which is why counters
+# of the chip come first where both exist. A throughput counts all parts of its unit: the SM's alone
+# took 4 more passes.
 QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "time_us": ("sum", ("gpu__time_duration.sum", "gpu__time_duration.avg")),
     # Of the SMs, on average while the kernel ran; a part of the section SpeedOfLight.
@@ -36,8 +44,7 @@ QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "dram_pct": ("mean", (f"gpu__dram_throughput{_ELAPSED}", f"dram__throughput{_ELAPSED}")),
     "l2_pct": ("mean", (f"lts__throughput{_ELAPSED}",)),
     "l1_pct": ("mean", (f"l1tex__throughput{_ACTIVE}",)),
-    "memory_pct": ("mean", (f"gpu__compute_memory_throughput{_ELAPSED}",)),
-    "sm_pct": ("mean", (f"sm__throughput{_ELAPSED}",)),
+    "sm_pct": ("mean", tuple(f"sm__{part}{_ELAPSED}" for part in _SM_PARTS)),
     "issue_pct": ("mean", (f"sm__inst_executed{_ELAPSED}", f"sm__issue_active{_ELAPSED}")),
     "fma_pct": (
         "mean",
@@ -90,13 +97,8 @@ QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
     # Bytes that threads asked for in each 32-byte sector that was fetched or written.
     "load_bytes_per_sector": ("mean", (_PER_SECTOR.format("ld"),)),
     "store_bytes_per_sector": ("mean", (_PER_SECTOR.format("st"),)),
-    # Sectors as the addresses ask for, and as the widths of the accesses would need at least.
-    "global_sectors": ("sum", ("memory_l2_theoretical_sectors_global",)),
-    "global_sectors_ideal": ("sum", ("memory_l2_theoretical_sectors_global_ideal",)),
     "atomic_requests": ("sum", (_GLOBAL.format("requests", "atom"),)),
     "reduction_requests": ("sum", (_GLOBAL.format("requests", "red"),)),
-    "atomic_sectors": ("sum", (_GLOBAL.format("sectors", "atom"),)),
-    "reduction_sectors": ("sum", (_GLOBAL.format("sectors", "red"),)),
     # shared memory: a wavefront is what its banks serve in one cycle
     "shared_load_conflicts": ("sum", (_SHARED.format("bank_conflicts", "ld"),)),
     "shared_store_conflicts": ("sum", (_SHARED.format("bank_conflicts", "st"),)),
@@ -119,9 +121,7 @@ QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "spill_requests": ("sum", ("derived__local_spilling_requests",)),
     # instructions, of warps unless the name says threads
     "instructions": ("sum", ("smsp__inst_executed.sum",)),
-    "warps": ("sum", ("smsp__warps_launched.sum",)),
     "threads_per_instruction": ("mean", ("smsp__thread_inst_executed_per_inst_executed.ratio",)),
-    "threads_working": ("mean", ("smsp__thread_inst_executed_pred_on_per_inst_executed.ratio",)),
     "fp32_thread_instructions": ("sum", (_THREADS.format("fp32"),)),
     "fp64_thread_instructions": ("sum", (_THREADS.format("fp64"),)),
     "integer_thread_instructions": ("sum", (_THREADS.format("integer"),)),
@@ -145,7 +145,6 @@ QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "stall_sleeping": ("mean", (_STALL.format("sleeping"),)),
     "stall_tex_throttle": ("mean", (_STALL.format("tex_throttle"),)),
     "stall_tensor": ("mean", (_STALL.format("gmma"),)),
-    "eligible_warps": ("mean", ("smsp__warps_eligible.avg.per_cycle_active",)),
     "occupancy_pct": ("mean", (f"sm__warps_active{_ACTIVE}",)),
     # balance over the SMs
     "sm_cycles_mean": ("mean", ("sm__cycles_active.avg",)),
@@ -174,17 +173,13 @@ _UNLISTED = (
 )  # fmt: skip
 """Not counters of the chip: the list that ncu prints leaves them out."""
 
-SECTIONS = (
-    "SpeedOfLight",
-    "LaunchStats",
-    "Occupancy",
-    "MemoryWorkloadAnalysis",
-    "WarpStateStats",
-    "WorkloadDistribution",
-    "SourceCounters",
-)
-"""Their rules come with estimates of what could be gained. The last one also counts, with the
-patched kernel that `memory_` needs anyway, what each instruction did."""
+BUSIEST = frozenset({"sm_pct"})
+"""The largest of their metrics stands for these."""
+
+SECTIONS = ("MemoryWorkloadAnalysis",)
+SAMPLES = "group:smsp__pcsamp_warp_stall_reasons"
+"""For which instructions warps waited: one more pass. The section SourceCounters would count what
+each instruction did as well, in a patched kernel that took up to 3 s."""
 
 
 def names(known: frozenset[str] | None = None) -> tuple[list[str], list[str]]:
@@ -197,10 +192,10 @@ def names(known: frozenset[str] | None = None) -> tuple[list[str], list[str]]:
     for quantity, (_, alternatives) in QUANTITIES.items():
         listed = [name for name in alternatives if known is None or name.partition(".")[0] in known]
         # Each further alternative could cost a pass: the first that the chip lists is enough.
-        usable = listed if known is None else listed[:1]
+        usable = listed if known is None or quantity in BUSIEST else listed[:1]
         usable = usable or [name for name in alternatives if name.startswith(_UNLISTED)]
         # ncu gives up where it is asked for one of these by name: they come with their sections.
         wanted += [name for name in usable if not name.startswith(_DERIVED)]
         if not usable:
             missing.append(quantity)
-    return wanted, missing
+    return list(dict.fromkeys(wanted)), missing

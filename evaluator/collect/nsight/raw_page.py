@@ -14,7 +14,7 @@ from pandas.api.typing import DataFrameGroupBy
 
 from evaluator.collect.collected import CollectedKernel, KernelTrace
 from evaluator.collect.kernel_name import base_name
-from evaluator.collect.nsight.ncu_metrics import QUANTITIES, Kind
+from evaluator.collect.nsight.ncu_metrics import BUSIEST, QUANTITIES, Kind
 from evaluator.errors import ProfilerError
 
 
@@ -59,13 +59,15 @@ def launch_frame(text: str) -> pd.DataFrame:
     if "Kernel Name" not in frame or len(frame) < 2:
         raise ProfilerError("ncu profiled no kernel")
     launches = frame.iloc[1:]  # units come first
-    names = [name for _, names in QUANTITIES.values() for name in names]
-    metrics = launches.reindex(columns=names).replace(r"[,\s]", "", regex=True)
+    every = dict.fromkeys(name for _, names in QUANTITIES.values() for name in names)
+    metrics = launches.reindex(columns=[*every]).replace(r"[,\s]", "", regex=True)
     metrics = metrics.apply(pd.to_numeric, errors="coerce")
     metrics = metrics.where(metrics.abs() < math.inf)
     found = {
-        quantity: metrics[[*alternatives]].bfill(axis=1).iloc[:, 0]
-        for quantity, (_, alternatives) in QUANTITIES.items()
+        quantity: metrics[[*names]].max(axis=1)
+        if quantity in BUSIEST
+        else metrics[[*names]].bfill(axis=1).iloc[:, 0]
+        for quantity, (_, names) in QUANTITIES.items()
     }
     found["time_us"] = found["time_us"] / 1e3
     return pd.DataFrame(found).set_axis(launches["Kernel Name"].fillna("").map(base_name))

@@ -10,7 +10,7 @@ CALM: Figures = {
     "longest_share": 1.0, "effective_launches": 1.0, "library_share": 0.0,
     "traffic_ratio": 1.03, "matrix_intensity": 0.0,
     "intensity": 1.0, "flops_ceiling": 7e14,
-    "dram_pct": 40.0, "l2_pct": 40.0, "l1_pct": 30.0, "memory_pct": 40.0, "sm_pct": 30.0,
+    "dram_pct": 40.0, "l2_pct": 40.0, "l1_pct": 30.0, "sm_pct": 30.0,
     "issue_pct": 30.0, "fma_pct": 20.0, "alu_pct": 20.0, "xu_pct": 5.0, "fp64_pct": 0.0,
     "tensor_pct": 0.0, "shared_pct": 5.0, "busiest_pct": 40.0, "headroom": 0.6,
     "memory_weight": 0.5,
