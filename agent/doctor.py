@@ -166,9 +166,8 @@ def _profilers() -> Iterator[Finding]:
         yield from filter(None, [counters()])
 
 
-def counters(*, root: bool | None = None) -> Finding | None:
+def counters() -> Finding | None:
     """Whether `ncu` may read a GPU's counters; None where there is no driver to ask."""
-    root = os.geteuid() == 0 if root is None else root
     if platform.release() == _GVISOR_RELEASE:
         remedy = (
             "profiles come from torch.profiler; for ncu use a container without gVisor, or a VM"
@@ -182,7 +181,7 @@ def counters(*, root: bool | None = None) -> Finding | None:
         return None
     if not restricted:
         return Finding("profilers", "counters", "yes", "open to users")
-    if not root:
+    if os.geteuid() != 0:
         return Finding("profilers", "counters", "no", "root only", _OPEN_COUNTERS)
     release = counter_rights.release()
     if release is not None and release < counter_rights.WATCHERS_SINCE:

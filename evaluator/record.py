@@ -16,6 +16,7 @@ class Record(BaseModel):
         extra="forbid",
         use_attribute_docstrings=True,
         serialize_by_alias=True,
+        validate_by_name=True,
         # A mismatch may show a NaN, and it must read back as one.
         ser_json_inf_nan="strings",
     )

@@ -83,7 +83,10 @@ class RunFiles:
     def environment(self) -> dict[str, object]:
         """Versions, device and layers of isolation; empty where nothing was written."""
         path = self.path / "environment.json"
-        return dict(json.loads(path.read_text())) if path.exists() else {}
+        try:
+            return dict(json.loads(path.read_text())) if path.exists() else {}
+        except (ValueError, TypeError) as error:
+            raise UsageError(f"{path} is not JSON ({error}); restore it, or remove it") from error
 
     def result(self) -> RunResult | None:
         """What the last command came to; None while it is running or after it was killed."""

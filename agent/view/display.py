@@ -95,9 +95,7 @@ class PlainLines(Display):
 
 def view_mode(asked: str | None) -> Mode:
     """What `--display` names; by default a table on a terminal and lines elsewhere."""
-    if asked is None:
-        return "rich" if sys.stderr.isatty() else "plain"
-    for mode in get_args(Mode):
-        if mode == asked:
-            return cast(Mode, mode)
-    raise UsageError(f"--display: {asked!r} is not one of {', '.join(get_args(Mode))}")
+    mode = asked or ("rich" if sys.stderr.isatty() else "plain")
+    if mode not in get_args(Mode):
+        raise UsageError(f"--display: {mode!r} is not one of {', '.join(get_args(Mode))}")
+    return cast(Mode, mode)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent.record.run_files import RunFiles
 from evaluator.record import Record
 from experiments.analysis.label import model_label, model_note, policy_label
 from experiments.runs import load_runs, run_config
@@ -100,7 +100,7 @@ def facts_of(turns: pd.DataFrame) -> RunFacts:
 
     first = turns.iloc[0]
     hashes = dict(zip(turns["problem"], turns["problem_hash"], strict=True))
-    environment = _environment(folder)
+    environment = RunFiles(folder).environment()
     packages = environment.get("packages")
     budget = first["budget"]
     return RunFacts(
@@ -126,12 +126,3 @@ def facts_of(turns: pd.DataFrame) -> RunFacts:
         versions=packages if isinstance(packages, dict) else {},
         commit=_SHA.sub(r"\1", str(environment.get("commit") or "")),
     )
-
-
-def _environment(folder: Path) -> dict[str, object]:
-    path = folder / "environment.json"
-    try:
-        content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    except ValueError as error:
-        raise UsageError(f"{path} is not JSON ({error}); restore it, or remove it") from error
-    return content if isinstance(content, dict) else {}

@@ -14,7 +14,7 @@ from experiments.analysis.arrays import BoolArray, FloatArray
 from experiments.analysis.measures import BY_CALL, MEASURES, Measure, Unit, last_values
 from experiments.analysis.outcomes import Outcomes, outcomes
 from experiments.analysis.run_facts import LoadedRun, RunFacts
-from experiments.analysis.statistics import Interval, Resamples, interval_of
+from experiments.analysis.statistics import Interval, Resamples, finite, interval_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -207,14 +207,14 @@ def problem_report(turns: pd.DataFrame) -> ProblemReport:
         if best is None
         else Interval(value=best["speedup"], low=best["speedup_low"], high=best["speedup_high"]),
         verdict="" if best is None else best["verdict"],
-        compile_speedup=None if best is None else _known(best["compile_speedup"]),
-        sol_fraction=None if best is None else _known(best["sol_fraction"]),
-        sol_score=None if best is None else _known(best["sol_score"]),
+        compile_speedup=None if best is None else finite(best["compile_speedup"]),
+        sol_fraction=None if best is None else finite(best["sol_fraction"]),
+        sol_score=None if best is None else finite(best["sol_score"]),
         bottleneck="" if best is None else best["bottleneck"],
         best_call=None if best is None else int(best["call"]) + 1,
         candidate="" if best is None else best["candidate"],
         tokens=int(turns["tokens"].sum()),
-        cost_usd=_known(turns["cost_usd"].sum(skipna=False)),
+        cost_usd=finite(turns["cost_usd"].sum(skipna=False)),
         seconds_wall=float(turns["seconds_wall"].sum()),
         seconds_device=float(turns["seconds_device"].sum()),
     )
@@ -230,7 +230,3 @@ def _best(turns: pd.DataFrame) -> pd.Series | None:
         return best
     timed = turns[turns["speedup"].notna() & ~turns["struck"]]
     return timed.iloc[int(timed["speedup"].argmax())] if len(timed) else None
-
-
-def _known(value: float) -> float | None:
-    return None if value != value else float(value)

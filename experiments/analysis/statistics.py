@@ -54,8 +54,11 @@ def interval_of(estimate: Estimate) -> Interval | None:
         return None
     if estimate.low == 0.0 and estimate.high == math.inf:  # a ratio of which nothing is known
         return Interval(value=estimate.value, low=None, high=None)
-    low, high = (bound if math.isfinite(bound) else None for bound in (estimate.low, estimate.high))
-    return Interval(value=estimate.value, low=low, high=high)
+    return Interval(value=estimate.value, low=finite(estimate.low), high=finite(estimate.high))
+
+
+def finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
 
 
 @dataclass(frozen=True)

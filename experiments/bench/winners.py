@@ -57,9 +57,7 @@ class Winner(Record):
 
     def on(self, device: str) -> Winner:
         """The same kernel, to be judged on that device."""
-        settings = self.request.settings.model_copy(update={"device": device})
-        request = self.request.model_copy(update={"settings": settings})
-        return self.model_copy(update={"request": request})
+        return self.model_copy(update={"request": self.request.on(device)})
 
 
 class Again(Record):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from experiments.analysis.label import model_label, model_note
 from experiments.analysis.measures import measure_of
 from experiments.analysis.run_facts import LoadedRun
 from experiments.analysis.run_report import ProblemReport, RunReport, problem_report, report_on
+from experiments.analysis.statistics import finite
 from experiments.analysis.table import gap, interval
 from experiments.page.charts import curve_charts, fast_p_chart
 from experiments.page.columns import Column, columns_of, curves_of_runs
@@ -249,19 +249,15 @@ def _turn(row: dict[Any, Any], *, is_best: bool) -> TurnRow:
         call=int(row["call"]),
         place=f"sample {row['sample']}" if is_sample else f"turn {row['turn']}",
         status=row["status"],
-        speedup=_known(row["speedup"]),
-        low=_known(row["speedup_low"]),
-        high=_known(row["speedup_high"]),
+        speedup=finite(row["speedup"]),
+        low=finite(row["speedup_low"]),
+        high=finite(row["speedup_high"]),
         verdict=row["verdict"],
-        latency_us=_known(row["latency_us"]),
+        latency_us=finite(row["latency_us"]),
         bottleneck=row["bottleneck"],
         tokens=int(row["tokens"]),
-        cost_usd=_known(row["cost_usd"]),
+        cost_usd=finite(row["cost_usd"]),
         seconds=float(row["seconds_wall"]),
         plan=str(row["plan"])[:PLAN_CHARACTERS],
         is_best=is_best,
     )
-
-
-def _known(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

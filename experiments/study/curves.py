@@ -10,7 +10,7 @@ from evaluator.record import Record
 from experiments.analysis.arrays import FloatArray
 from experiments.analysis.equal_budget import UNITS, Currency, spent_by_call
 from experiments.analysis.measures import BY_CALL, Measure, Unit, measure_of
-from experiments.analysis.statistics import Estimate, Resamples
+from experiments.analysis.statistics import Estimate, Resamples, finite
 from experiments.study.cell_results import ConditionResults, values_at
 from experiments.study.plan import Condition, Contrast
 
@@ -141,13 +141,9 @@ def _points(
         CurvePoint(
             spent=float(spent),
             value=each.value,
-            low=_finite(each.low),
-            high=_finite(each.high),
+            low=finite(each.low),
+            high=finite(each.high),
             ended=float(share),
         )
         for spent, each, share in zip(budgets, found, ended, strict=True)
     )
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None

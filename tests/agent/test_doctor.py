@@ -174,8 +174,9 @@ def test_who_reads_counters(
     monkeypatch.setattr(counter_rights, "_VERSION", tmp_path / "version")
     monkeypatch.setattr(counter_rights, "_CONTROL", tmp_path / "control")
     monkeypatch.setattr(doctor, "may_watch", lambda: watches)
+    monkeypatch.setattr(doctor.os, "geteuid", lambda: 0 if root else 1)
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    told = doctor.counters(root=root)
+    told = doctor.counters()
     assert (told and told.state) == state
     assert told is None or words in told.found + told.remedy

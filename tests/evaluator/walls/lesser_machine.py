@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 
 from evaluator.walls import mounts
-from evaluator.walls.kernel import CLONE_NEWUSER, PR_CAPBSET_DROP, prctl, unshare
+from evaluator.walls.kernel import CLONE_NEWUSER, prctl, unshare
 
+_CAPBSET_DROP = 24
 _USER = 1000
 _KEPT_IN_CONTAINERS = (0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 27, 29, 31)
 _HIGHEST_CAPABILITY = 40
@@ -25,7 +26,7 @@ def main(kind: str, command: list[str]) -> None:
     if kind == "container":
         for capability in range(_HIGHEST_CAPABILITY + 1):
             if capability not in _KEPT_IN_CONTAINERS:
-                prctl(PR_CAPBSET_DROP, capability)
+                prctl(_CAPBSET_DROP, capability)
     else:
         if kind == "locked":
             _enter_user_namespace()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -15,8 +13,8 @@ from experiments.bench.speed import catalogue as module
 from experiments.bench.speed.catalogue import catalogue, runnable
 from problems.errors import UsageError
 
-QUICK = ("cpp/argmax_undeclared", "cpp/diag_matmul_rows", "cpp/huber_wrong_branch")
-CPP, CUDA = catalogue([Backend.CPP]), catalogue([Backend.CUDA])
+QUICK = ("cpp/argmax_undeclared", "cpp/huber_wrong_branch")
+CPP = catalogue([Backend.CPP])
 
 
 @pytest.fixture(scope="module")
@@ -25,39 +23,12 @@ def executor() -> Iterator[LocalExecutor]:
         yield running
 
 
-def test_there_are_as_many_as_there_should_be():
-    counts = Counter(candidate.backend for candidate in catalogue())
-    assert counts[Backend.CUDA] >= 8
-    assert counts[Backend.TRITON] >= 3
-    assert counts[Backend.CPP] >= 8
-    generated = [
-        candidate
-        for candidate in catalogue()
-        if "#include <torch/extension.h>" in candidate.source and "load_inline(" in candidate.source
-    ]
-    assert len(generated) >= 10
-
-
-def test_some_are_wrong_and_some_do_not_compile():
+def test_some_are_right_some_are_wrong_and_some_do_not_compile():
     for backend in (Backend.CPP, Backend.CUDA):
-        expected = {candidate.expected for candidate in catalogue([backend])}
-        assert {Status.CORRECT, Status.INCORRECT, Status.BUILD_ERROR} <= expected
-
-
-def test_each_is_python_and_none_is_there_twice():
-    every = catalogue()
-    for candidate in every:
-        compile(candidate.source, candidate.name, "exec")
-    bodies = {candidate.source.partition("import")[2] for candidate in every}
-    assert len(bodies) == len(every)
-    names = [name for c in every for name in re.findall(r'name="(\w+)"', c.source)]
-    assert len(set(names)) == len(names)
-
-
-def test_candidates_of_one_problem_stand_together():
-    ids = [candidate.problem.id for candidate in CUDA]
-    assert ids == sorted(ids)
-    assert catalogue([Backend.CPP], 2) == CPP[:2]
+        expected = [candidate.expected for candidate in catalogue([backend])]
+        assert {Status.CORRECT, Status.INCORRECT, Status.BUILD_ERROR} <= {*expected}
+        assert expected.count(Status.CORRECT) > 1
+    assert {c.expected for c in catalogue([Backend.TRITON])} == {Status.CORRECT, Status.INCORRECT}
 
 
 def test_a_device_runs_what_it_can():
