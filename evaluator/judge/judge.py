@@ -34,7 +34,7 @@ from evaluator.ipc.wire import Kind
 from evaluator.judge.builds.build_allowance import BuildAllowance
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.evaluation_run import EvaluationRun
-from evaluator.judge.kept_problems import MOST_PROBLEMS, MOST_WORKERS
+from evaluator.judge.kept_problems import MOST_PROBLEMS
 from evaluator.judge.problem.footprint import footprint_of
 from evaluator.judge.problem.reference import DTYPES
 from evaluator.judge.rejection import Rejection
@@ -127,6 +127,8 @@ class Judge:
                 memory = _memory(context, runner)
                 if runner is not None:
                     runner.close()
+                # Each takes a GPU's memory, and with many of them a verdict takes twice as long.
+                context.baselines.end_further()
                 self._free_cached_memory()
             if shortage is not None:
                 # With other problems set up, room is made first and the candidate tried again.
@@ -223,19 +225,7 @@ class Judge:
         while self._contexts and not context.memory.has_free(wanted):
             self._forget_contexts(keep=len(self._contexts) - 1)
         self._contexts[key] = context
-        self._end_further_workers(most_workers(request.settings))
         return context
-
-    def _end_further_workers(self, wanted: int) -> None:
-        """On a GPU, of the problems that were used longest ago, until few enough run beside those
-        that the one in hand wants."""
-        if self.device.type != "cuda":
-            return
-        *others, _ = self._contexts.values()
-        running = wanted + sum(len(context.baselines.runners) for context in others)
-        for context in others:
-            if running > MOST_WORKERS:
-                running -= context.baselines.end_further()
 
     def _new_context(self, request: ProblemRequest) -> ProblemContext:
         assert self._zygote is not None

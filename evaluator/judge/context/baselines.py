@@ -85,26 +85,21 @@ class Baselines:
         """Have `count` workers of eager run, with numbers from `first` on, and number 0; the
         others start together."""
         self.get(BaselineName.EAGER)
-        if missing := self.missing_eager(first, count):
+        running = self.running_eager
+        if missing := [number for number in range(first, first + count) if number not in running]:
             started = self._started(BaselineName.EAGER, len(missing))
             for number, other in zip(missing, started, strict=True):
                 other.memory_bytes = self._runners[BaselineName.EAGER, 0].memory_bytes
                 self._runners[BaselineName.EAGER, number] = other
 
-    def missing_eager(self, first: int, count: int) -> list[int]:
-        running = self.running_eager
-        return [number for number in range(first, first + count) if number not in running]
-
     @property
     def further(self) -> list[ModuleRunner]:
         return [runner for (_, number), runner in self._runners.items() if number]
 
-    def end_further(self) -> int:
-        """End the workers of eager after the first, until they are needed again; how many."""
-        numbers = [key for key in self._runners if key[1]]
-        for key in numbers:
+    def end_further(self) -> None:
+        """End the workers of eager after the first, until they are needed again."""
+        for key in [key for key in self._runners if key[1]]:
             self._runners.pop(key).close()
-        return len(numbers)
 
     @property
     def running_eager(self) -> dict[int, ModuleRunner]:
@@ -123,8 +118,8 @@ class Baselines:
         """What `workers` workers of a candidate, one of eager beside each, the other baselines, if
         they do not run yet, and verifying one call take of a GPU's memory."""
         asked = {(name, 0) for name in self._setup.workers.settings.baselines}
-        missing = [*(asked - self._runners.keys()), *self.missing_eager(1, workers - 1)]
-        return (workers + len(missing)) * self._setup.worker_bytes + self._setup.bytes_to_verify()
+        missing = workers - 1 + len(asked - self._runners.keys())
+        return (workers + missing) * self._setup.worker_bytes + self._setup.bytes_to_verify()
 
     def _started(self, name: BaselineName, count: int) -> list[ModuleRunner]:
         setup = self._setup

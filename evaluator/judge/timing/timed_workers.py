@@ -47,7 +47,7 @@ def room_for(context: ProblemContext, runner: ModuleRunner, timed: int, wanted: 
     """How many of the wanted workers find memory. Where it is short, eager's workers beside the
     earlier ones end: an interval over two workers is as good as none."""
     sizes = range(wanted, 0, -1)
-    more = next((n for n in sizes if _has_room(context, runner, timed, n)), 0)
+    more = next((n for n in sizes if _has_room(context, runner, n)), 0)
     ending = context.baselines.further
     if (
         more
@@ -58,13 +58,11 @@ def room_for(context: ProblemContext, runner: ModuleRunner, timed: int, wanted: 
         return more
     with context.memory.settled_after():
         context.baselines.end_further()
-    return int(_has_room(context, runner, timed, 1))
+    return int(_has_room(context, runner, 1))
 
 
-def _has_room(context: ProblemContext, runner: ModuleRunner, timed: int, more: int) -> bool:
-    eager = context.baselines.eager(0)
-    missing = len(context.baselines.missing_eager(timed, more))
-    return _are_free(context, [runner] * more + [eager] * missing)
+def _has_room(context: ProblemContext, runner: ModuleRunner, more: int) -> bool:
+    return _are_free(context, [runner, context.baselines.eager(0)] * more)
 
 
 def _are_free(

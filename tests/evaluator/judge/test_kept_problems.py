@@ -38,27 +38,6 @@ def test_the_last_ones_are_kept(judge, context_of, monkeypatch) -> None:
     assert context_of(1) is first and context_of(2) is not second
 
 
-def test_further_workers_of_earlier_problems_end_on_a_gpu(judge, context_of, monkeypatch) -> None:
-    monkeypatch.setattr(judge_module, "MOST_WORKERS", 8)
-    monkeypatch.setattr(judge_module, "free_share", lambda: 1.0)
-    first, second, _ = map(context_of, (1, 2, 3))
-    for context in (first, second):
-        context.baselines.start_eager(1, 3)
-    eager = first.baselines.eager(0)
-    for device, wanted, left in (
-        ("cpu", 6, [4, 4]),
-        ("cuda:0", 0, [4, 4]),
-        ("cuda:0", 3, [1, 4]),
-        ("cuda:0", 6, [1, 1]),
-    ):
-        with monkeypatch.context() as patch:
-            patch.setattr(judge, "device", torch.device(device))
-            judge._end_further_workers(wanted)
-        assert [len(each.baselines.running_eager) for each in (first, second)] == left
-    assert context_of(1).baselines.eager(0) is eager
-    assert context_of(1).baselines.eager(3) is not eager, "started again"
-
-
 def test_where_memory_is_short_only_as_many_as_it_takes(judge, context_of, monkeypatch) -> None:
     left: list[float] = [1.0] * 3
     monkeypatch.setattr(judge_module, "free_share", lambda: left.pop(0) if left else 0.2)

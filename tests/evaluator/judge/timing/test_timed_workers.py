@@ -20,20 +20,19 @@ def request() -> EvaluationRequest:
 def test_where_two_workers_of_eager_find_memory_a_third_takes_the_place_of_one(
     judge, monkeypatch
 ) -> None:
-    def two_find_room(context: ProblemContext, runner: ModuleRunner, timed: int, more: int) -> bool:
-        baselines = context.baselines
-        return len(baselines.running_eager) + len(baselines.missing_eager(timed, more)) <= 2
+    def two_find_room(context: ProblemContext, runner: ModuleRunner, more: int) -> bool:
+        return len(context.baselines.running_eager) + more <= 2
 
     monkeypatch.setattr(timed_workers, "_has_room", two_find_room)
-    for _ in range(2):
-        evaluation = judge.evaluate(request())
-        assert evaluation.status is Status.CORRECT, evaluation.message
-        assert evaluation.timing.workers == 3
-        assert evaluation.notes.count("no time or memory for more workers: timed in 3 of 4") == 1
+    evaluation = judge.evaluate(request())
+    assert evaluation.status is Status.CORRECT, evaluation.message
+    assert evaluation.timing.workers == 3
+    assert evaluation.notes.count("no time or memory for more workers: timed in 3 of 4") == 1
+    assert list(judge.context_for(request()).baselines.running_eager) == [0], "the others ended"
 
 
 def test_where_one_finds_none_for_another_there_is_one(judge, monkeypatch) -> None:
-    monkeypatch.setattr(timed_workers, "_has_room", lambda context, runner, timed, more: False)
+    monkeypatch.setattr(timed_workers, "_has_room", lambda context, runner, more: False)
     evaluation = judge.evaluate(request())
     assert evaluation.status is Status.CORRECT, evaluation.message
     assert evaluation.timing.workers == 1
