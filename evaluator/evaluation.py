@@ -32,8 +32,7 @@ Weights = Literal["none", "named", "ordered", "derived", "seeded"]
 copied by name, but for those that its constructor had derived from the reference's; or `seeded`,
 both sides as constructed from the same secret seed."""
 Stopped = Literal["precise", "clear", "time", "calls"]
-"""Why the last worker's sampling ended: a narrow interval, a clear difference, the time, the most
-calls. `slow`: the first worker was so slow that no other was asked."""
+"""Why the last worker's sampling ended: narrow interval, clear difference, time, or most calls."""
 
 
 class Backend(StrEnum):
@@ -410,3 +409,5 @@ class AuditRequest(Record):
 
     request: EvaluationRequest
     evaluation: Evaluation
+    earlier: tuple[DeepAudit, ...] = ()
+    """Those of the same kernel at the problem's heavier cases."""

@@ -38,24 +38,10 @@ _BEFORE = {
 }
 
 # Always an error of the code that was compiled with the sanitizer.
-_MEMORY = frozenset(
-    {
-        "heap-buffer-overflow",
-        "stack-buffer-overflow",
-        "stack-buffer-underflow",
-        "dynamic-stack-buffer-overflow",
-        "global-buffer-overflow",
-        "container-overflow",
-        "heap-use-after-free",
-        "stack-use-after-return",
-        "stack-use-after-scope",
-        "use-after-poison",
-        "double-free",
-        "bad-free",
-        "negative-size-param",
-        "memcpy-param-overlap",
-        "unknown-crash",
-    }
+_MEMORY = re.compile(
+    r"(?:heap|stack|dynamic-stack|global)-buffer-(?:over|under)flow|container-overflow|"
+    r"heap-use-after-free|stack-use-after-(?:return|scope)|use-after-poison|double-free|bad-free|"
+    r"negative-size-param|memcpy-param-overlap|unknown-crash"
 )
 _SPOKEN = {"attempting double-free": "double-free", "attempting free on address": "bad-free"}
 
@@ -91,7 +77,7 @@ def memory_finding(text: str) -> Finding | None:
         file=file,
         line=line,
         frames=tuple(f"{function} {file}:{line}" for function, file, line in frames),
-        refuses=kind in _MEMORY or (kind == "SEGV" and bool(file)),
+        refuses=_MEMORY.fullmatch(kind) is not None or (kind == "SEGV" and bool(file)),
     )
 
 

@@ -104,7 +104,7 @@ def _watch(
     timeout_s: float,
     ended: Ended,
 ) -> SanitizerRun:
-    begin = time.monotonic()
+    begin, text, note = time.monotonic(), "", ""
     try:
         with (
             tempfile.TemporaryDirectory(prefix="refinery-audit-") as name,
@@ -115,18 +115,13 @@ def _watch(
             write_request(folder, request)
             text = target.watch(folder, broker, timeout_s=timeout_s, whole=True, may_fail=True)
     except (InfrastructureError, OSError) as error:
-        return SanitizerRun(
-            tool=tool,
-            outcome="inconclusive",
-            note=str(error),
-            seconds=time.monotonic() - begin,
-        )
+        note = str(error)
     plain = not _OTHER_BARRIERS.search(request.candidate.source)
     found = findings_of(tool, text, code, plain_barriers=plain)
     if tool is Tool.MEMCHECK:
         found += assertion_findings(text)
     findings = tuple(with_lines(each, code.texts) for each in found)
-    note = "" if ended_properly(text) else "the tool printed no summary"
+    note = note or ("" if ended_properly(text) else "the tool printed no summary")
     if not note and not findings and counts_errors(text):
         note = "the tool counted errors of which none can be read"
     return SanitizerRun(

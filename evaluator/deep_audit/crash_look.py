@@ -69,13 +69,9 @@ def _runs(
         else:
             code = built_code(context, builder, request, limit_s=GPU_LIMIT_S)
     if not on_cpu:
-        left_s = deadline - time.monotonic()
-        note = "it was not built with source lines in the time that there is for it"
-        runs = [SanitizerRun(tool=Tool.MEMCHECK, outcome="not_run", note=note)]
-        if left_s > 0:
-            # It takes the device itself when it needs it.
-            tools = (Tool.MEMCHECK,)
-            runs = run_compute_sanitizer(request, code, tools=tools, limit_s=left_s)
+        # It takes the device itself when it needs it.
+        left_s = max(0.0, deadline - time.monotonic())
+        runs = run_compute_sanitizer(request, code, tools=(Tool.MEMCHECK,), limit_s=left_s)
     return [_with_blocks(run, sizes) for run in runs]
 
 

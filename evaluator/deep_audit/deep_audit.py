@@ -62,8 +62,13 @@ class DeepAuditor:
         self._fastest_us: dict[str, float] = {}
         """By reference: the shortest time of a kernel that an audit found nothing against."""
 
-    def audited(self, request: EvaluationRequest, evaluation: Evaluation) -> Evaluation:
+    def audited(
+        self, request: EvaluationRequest, evaluation: Evaluation, *earlier: DeepAudit
+    ) -> Evaluation:
         """The evaluation, with an audit or a look at a crash where there is occasion for one.
+
+        After `earlier` audits, of the kernel at other cases, sanitizers have what these left them,
+        and all else is done once more only where it may refuse the kernel.
 
         Raises `AuditEndedError` alone: where the judge fails, the verdict is kept and a note says
         so.
@@ -77,18 +82,26 @@ class DeepAuditor:
         timing = evaluation.timing
         if occasion is None or timing is None:
             return evaluation
-        if occasion in ("speedup", "under_bound") and timing.latency_us >= self._fastest_us.get(
-            request.reference, math.inf
-        ):
+        note, fastest_us = "", self._fastest_us.get(request.reference, math.inf)
+        if occasion in ("speedup", "under_bound") and timing.latency_us >= fastest_us:
             note = "not audited: a faster kernel for this problem was, and nothing was found"
+        before = [run for audit in earlier for run in audit.sanitizers]
+        # On a CPU the two run at once.
+        left_s = SANITIZERS_S - sum(run.seconds for run in before if run.tool is not Tool.UNDEFINED)
+        is_whole = not earlier or request.settings.require != "any"
+        if not is_whole and left_s < min((r.seconds for r in before if r.calls), default=0.0):
+            note = f"no sanitizers: the {SANITIZERS_S:.3g} s for all cases are used up"
+        if note:
             return evaluation.model_copy(update={"notes": (*evaluation.notes, note)})
         begin, key = time.monotonic(), request.model_dump_json()
         begun = self._begun.setdefault(key, _Begun())
         if begun.origin is None:
             failed = evaluation.build is not None and not evaluation.build.ok
-            sanitizes = occasion != "required"
-            begun.origin = self._looked(request, begun.runs, sanitizes=sanitizes, failed=failed)
-        if occasion == "asked" or request.settings.require == "kept_results":
+            limit_s = max(0.0, left_s) if occasion != "required" else None
+            begun.origin = self._looked(
+                request, begun.runs, limit_s, failed=failed, traces=is_whole
+            )
+        if is_whole and (occasion == "asked" or request.settings.require == "kept_results"):
             self._live(request, begun.life, as_constructed=evaluation.weights == "seeded")
         runs, origin = begun.runs, begun.origin
         del self._begun[key]
@@ -105,25 +118,31 @@ class DeepAuditor:
         return judged
 
     def _looked(
-        self, request: EvaluationRequest, runs: list[SanitizerRun], *, sanitizes: bool, failed: bool
+        self,
+        request: EvaluationRequest,
+        runs: list[SanitizerRun],
+        limit_s: float | None,
+        *,
+        failed: bool,
+        traces: bool,
     ) -> Origin:
-        """Adds the runs that are missing. `failed`: a build did."""
+        """Adds the runs that are missing, if sanitizers have time at all. `failed`: a build did."""
         on_cpu = request.settings.device == "cpu"
         try:
             with self._judge.holding(request.settings.device):
                 context = self._judge.context_for(request)
                 code = built_code(context, self._builder, request)
                 watched = request if on_cpu else at_moderate_sizes(request, context)
-                if sanitizes and on_cpu and not runs:
+                if limit_s is not None and on_cpu and not runs:
                     compiles = bool(code.libraries)
-                    runs += self._address.run(
-                        context, request, compiles=compiles, limit_s=SANITIZERS_S
-                    )
+                    runs += self._address.run(context, request, compiles=compiles, limit_s=limit_s)
             # These start processes of their own, which take the device when they need it.
-            if sanitizes and not on_cpu:
-                run_compute_sanitizer(watched, code, ended=self._ended, runs=runs)
+            if limit_s is not None and not on_cpu:
+                run_compute_sanitizer(watched, code, limit_s=limit_s, ended=self._ended, runs=runs)
                 sizes = "" if watched.reference == request.reference else _AT_HIDDEN_SIZES
                 runs[:] = [run.model_copy(update={"note": run.note or sizes}) for run in runs]
+            if not traces:
+                return Origin(None)
             origin = origin_of(request, code, build_failed=failed, ended=self._ended)
             if origin.label is None and self._ended():
                 raise AuditEndedError("a turn came")

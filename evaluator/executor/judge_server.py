@@ -81,7 +81,7 @@ def main(fd: int, device: str, cache: Path) -> None:
                 return found.model_dump_json().encode()
             if isinstance(asked, AuditRequest):
                 try:
-                    evaluation = auditor.audited(request, asked.evaluation)
+                    evaluation = auditor.audited(request, asked.evaluation, *asked.earlier)
                 finally:
                     broken_off.clear()
             else:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
+from evaluator.audit_record import DeepAudit
 from evaluator.deep_audit.occasion import crashed, occasion_for
 from evaluator.errors import AuditEndedError
 from evaluator.evaluation import AuditRequest, Backend, Evaluation, EvaluationRequest
@@ -111,19 +112,16 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
         if built is not None and built.refused is not None:
             return built.refused
         answer = judged_at_each(request, self._audited)
-        update: dict[str, object] = {}
-        if built is not None and answer.build is not None:
-            again = answer.build.seconds
-            update["build"] = answer.build.model_copy(
-                update={"seconds": built.seconds + again, "cached": built.cached}
-            )
-            update["seconds"] = answer.seconds.model_copy(
-                update={"build": built.seconds + answer.seconds.build}
-            )
-        return answer.model_copy(update=update)
+        if built is None or answer.build is None:
+            return answer
+        whole_s = built.seconds + answer.build.seconds
+        build = answer.build.model_copy(update={"seconds": whole_s, "cached": built.cached})
+        seconds = answer.seconds.model_copy(update={"build": built.seconds + answer.seconds.build})
+        return answer.model_copy(update={"build": build, "seconds": seconds})
 
-    def _audited(self, request: EvaluationRequest) -> Evaluation:
-        """The verdict at one case, with the audit that is asked for once it is there."""
+    def _audited(self, request: EvaluationRequest, earlier: tuple[DeepAudit, ...]) -> Evaluation:
+        """The verdict at one case, with the audit that is asked for once it is there, after
+        `earlier` ones at other cases."""
         ranks = (Rank.LATER, Rank.AUDIT) if request.is_second else (Rank.TURN, Rank.TURN)
         with self._slots.taken(request.reference, ranks[0]) as slot:
             answer = self._answer(slot, request.on(slot.device))
@@ -134,7 +132,8 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
         while crashed(answer, request.settings) or occasion_for(answer, request.settings):
             self._stage("auditing")
             with self._slots.taken(request.reference, ranks[1]) as slot, suppress(AuditEndedError):
-                return self._answer(slot, AuditRequest(request=request, evaluation=answer))
+                asked = AuditRequest(request=request, evaluation=answer, earlier=earlier)
+                return self._answer(slot, asked)
         return answer
 
     def _answer(self, slot: DeviceSlot, asked: EvaluationRequest | AuditRequest) -> Evaluation:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
+from evaluator.audit_record import DeepAudit, SanitizerRun
 from evaluator.evaluation import (
     BaselineTiming,
     CaseTiming,
@@ -29,13 +30,16 @@ _SURE = 1.5
 
 
 def judged_at_each(
-    request: EvaluationRequest, judge: Callable[[EvaluationRequest], Evaluation]
+    request: EvaluationRequest,
+    judge: Callable[[EvaluationRequest, tuple[DeepAudit, ...]], Evaluation],
 ) -> Evaluation:
     """The verdict over all cases, which are judged one after another: that at the first one where
-    the candidate is refused, else one with the weighted time. Without cases, the judge's own."""
+    the candidate is refused, else one with the weighted time. Without cases, the judge's own.
+
+    `judge` gets the audits at the cases before, too."""
     judged: list[Evaluation] = []
     for each in request.at_each_case():
-        judged.append(judge(each))
+        judged.append(judge(each, tuple(one.audit for one in judged if one.audit)))
         if judged[-1].status is not Status.CORRECT:
             break
     if not request.cases:
@@ -58,7 +62,8 @@ def judged_at_each(
             key=lambda c: (c.error_ratio or 0.0) / (c.error_ratio_limit or 1.0),
         ),
         "memory": max((each.memory for each in judged), key=lambda m: m.candidate_bytes or 0),
-        "audit": max((each.audit for each in judged), key=lambda a: len(a.properties) if a else -1),
+        "provenance": next((label for each in judged if (label := each.provenance)), None),
+        "audit": _audit(names, [each.audit for each in judged]),
         "seeds": tuple(seed for each in judged for seed in each.seeds),
         "findings": tuple(_told(names, [each.findings for each in judged])),
         "notes": tuple(_told(names, [each.notes for each in judged])),
@@ -91,11 +96,32 @@ def _sum(weights: Sequence[float], timed: Sequence[Record], name: str) -> float 
     return None if None in values else sum(w * v for w, v in zip(weights, values, strict=True))
 
 
+def _audit(names: Sequence[str], audits: Sequence[DeepAudit | None]) -> DeepAudit | None:
+    """The most telling one, with the sanitizers of all cases; where they found the same, one."""
+    made = {name: audit for name, audit in zip(names, audits, strict=True) if audit is not None}
+    alike: dict[tuple[str, ...], dict[str, SanitizerRun]] = {}
+    for name, audit in made.items():
+        for run in audit.sanitizers:
+            key = (run.tool, run.outcome, run.note, str(run.findings))
+            alike.setdefault(key, {})[name] = run
+    sanitizers = []
+    for (*_, note, _), runs in alike.items():
+        one, calls = next(iter(runs.values())), sum(run.calls for run in runs.values())
+        update = {"note": _about(names, list(runs), note), "calls": calls}
+        sanitizers.append(one.model_copy(update=update))
+    most = max(made.values(), key=lambda audit: len(audit.properties), default=None)
+    seconds = sum(audit.seconds for audit in made.values())
+    return most and most.model_copy(update={"sanitizers": tuple(sanitizers), "seconds": seconds})
+
+
 def _told(names: Sequence[str], lines: Sequence[tuple[str, ...]]) -> Iterator[str]:
     """Each line once, with the cases that it is about unless it is about all."""
     for line in dict.fromkeys(line for each in lines for line in each):
-        about = [name for name, each in zip(names, lines, strict=True) if line in each]
-        yield line if len(about) == len(names) else f"{line} (at {'; '.join(about)})"
+        yield _about(names, [n for n, each in zip(names, lines, strict=True) if line in each], line)
+
+
+def _about(names: Sequence[str], about: Sequence[str], line: str) -> str:
+    return line if len(about) == len(names) else f"{line} (at {'; '.join(about)})".lstrip()
 
 
 def weighted(cases: Sequence[CaseTiming]) -> Timing | None:

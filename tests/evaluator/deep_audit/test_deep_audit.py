@@ -10,10 +10,7 @@ from evaluator.audit_record import Finding, Provenance, SanitizerRun, Tool
 from evaluator.deep_audit.deep_audit import DeepAuditor
 from evaluator.deep_audit.occasion import occasion_for
 from evaluator.errors import AuditEndedError
-from evaluator.evaluation import (
-    Evaluation,
-    Status,
-)
+from evaluator.evaluation import Evaluation, Status
 from evaluator.settings import Settings
 from tests.evaluator.deep_audit.programs import (
     INDEX_TOO_LARGE,
@@ -24,7 +21,7 @@ from tests.evaluator.deep_audit.programs import (
     SLOW_WHEN_WATCHED,
     program,
 )
-from tests.evaluator.made_evaluations import correct
+from tests.evaluator.made_evaluations import correct, unbuilt
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS, evaluation_request, forward
 
 IN_PYTORCH = "return torch.relu(x * self.scale + self.bias) * 2.0"
@@ -106,15 +103,6 @@ def test_who_takes_all_memory_when_watched_does_not_get_it(evaluate):
 
 
 @pytest.mark.thorough
-def test_pytorch_alone_is_a_library(evaluate):
-    evaluation = evaluate(HONEST, audit="always")
-    assert evaluation.status is Status.CORRECT
-    assert evaluation.provenance is Provenance.LIBRARY
-    assert "aten::mul" in evaluation.audit.shares.library_names
-    assert run_of(evaluation, Tool.ADDRESS).outcome == "not_run"
-
-
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     "source",
     [
@@ -139,9 +127,11 @@ def test_custom_kernels_can_be_required(evaluate):
     own = evaluate(OWN, require="custom")
     assert (own.status, own.provenance) == (Status.CORRECT, Provenance.CUSTOM), own.message
     assert own.audit.occasion == "required" and own.audit.sanitizers == ()
-    library = evaluate(HONEST, require="custom")
+    library = evaluate(HONEST, require="custom", audit="always")
     assert (library.status, library.reason) == (Status.INTEGRITY, "not_custom")
     assert library.provenance is Provenance.LIBRARY and library.timing is None
+    assert "aten::mul" in library.audit.shares.library_names
+    assert run_of(library, Tool.ADDRESS).outcome == "not_run"
 
 
 BUFFER = forward("""y = torch.relu(x * self.scale + self.bias) * 2.0
@@ -171,10 +161,18 @@ def test_a_turn_ends_the_sanitizer_in_hand(auditor: DeepAuditor) -> None:
     assert [begun.runs for begun in auditor._begun.values()] == [[]], "it was cut off"
 
 
-def test_what_is_refused_already_is_not_audited(evaluate):
-    evaluation = evaluate(program(forward="return torch.zeros_like(x)"), audit="always")
-    assert evaluation.status is Status.INCORRECT
-    assert evaluation.audit is None and evaluation.provenance is None
+@pytest.mark.thorough
+def test_sanitizers_have_one_time_for_all_cases(auditor: DeepAuditor) -> None:
+    request, timed = evaluation_request(OWN, audit="always"), judged(2.0, 10.0, 5.0)
+    first = auditor.audited(request, timed).audit
+    assert first.life and first.shares is not None
+    second = auditor.audited(request, timed, first).audit
+    assert [run.outcome for run in second.sanitizers] == ["clean", "clean"]
+    assert second.life == () and second.shares is None
+    runs = [run.model_copy(update={"seconds": 20.1}) for run in first.sanitizers]
+    third = auditor.audited(request, timed, first.model_copy(update={"sanitizers": tuple(runs)}))
+    said = "no sanitizers: the 40 s for all cases are used up"
+    assert (third.status, third.audit, third.notes) == (Status.CORRECT, None, (said,))
 
 
 class Clean:
@@ -221,6 +219,7 @@ def judged(speedup: float, latency_us: float, bound_us: float | None) -> Evaluat
         (judged(2.0, 10.0, None), {}, None),
         (judged(90.0, 10.0, 50.0), {"audit": "never"}, None),
         (judged(1.0, 10.0, 5.0), {"audit": "always"}, "asked"),
+        (unbuilt(), {"audit": "always"}, None),
         (judged(1.0, 10.0, 5.0), {"require": "custom"}, "required"),
         (judged(90.0, 10.0, 5.0), {"require": "custom"}, "speedup"),
     ],

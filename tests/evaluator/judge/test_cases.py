@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import save_file
 
 from agent.record.progress import best_of
+from evaluator.audit_record import DeepAudit, Life, LifeTrial, SanitizerRun, Tool
 from evaluator.errors import UnusableReferenceError
 from evaluator.evaluation import (
     Backend,
@@ -21,7 +22,7 @@ from evaluator.evaluation import (
     Verdict,
 )
 from evaluator.executor.local import LocalExecutor
-from evaluator.judge.cases import checked_at_each, weighted
+from evaluator.judge.cases import checked_at_each, judged_at_each, weighted
 from evaluator.rival import CheckRequest, Rival
 from evaluator.settings import BaselineName, Settings
 from problems.loader import load_problem
@@ -161,6 +162,28 @@ def test_a_kernel_that_is_wrong_at_one_case_is_refused_with_its_name(served) -> 
         evaluation = served(wrong, timed_cases=timed)
         assert (evaluation.status, evaluation.case) == (Status.INCORRECT, "ROWS=8")
         assert evaluation.timing is None and evaluation.cases == ()
+
+
+def test_the_audits_at_all_cases_are_told_as_one(tmp_path: Path) -> None:
+    (tmp_path / "served.py").write_text(SERVED)
+    problem = load_problem(str(tmp_path / "served.py"))
+    kernel = Candidate(source=fast_at(12), backend=Backend.CPP)
+    clean = SanitizerRun(tool=Tool.MEMCHECK, outcome="clean", calls=1)
+    late = SanitizerRun(tool=Tool.RACECHECK, outcome="inconclusive", note="too late")
+    broken = LifeTrial(life=Life.MODE, outcome="broken", note="it is wrong in eval()")
+    first = DeepAudit(occasion="asked", sanitizers=(clean, late), life=(broken,), seconds=30.0)
+    second = DeepAudit(occasion="asked", sanitizers=(clean,), seconds=10.0)
+    audits = iter([((), first), ((first,), second), ((first, second), None)])
+
+    def judge(_: EvaluationRequest, earlier: tuple[DeepAudit, ...]) -> Evaluation:
+        expected, audit = next(audits)
+        assert earlier == expected
+        return correct().model_copy(update={"audit": audit})
+
+    found = judged_at_each(EvaluationRequest.of(problem, Settings(), candidate=kernel), judge).audit
+    assert (found.properties, found.seconds) == (("it is wrong in eval()",), 40.0)
+    told = [(run.calls, run.note) for run in found.sanitizers]
+    assert told == [(2, "(at ROWS=12; ROWS=8)"), (0, "too late (at ROWS=12)")]
 
 
 SCALED = """
