@@ -120,7 +120,7 @@ def prepare(session: NcuSession, device: str) -> None:
 
     if device != "cpu":
         with suppress(ProfilerError):  # there is none
-            session.prepare(ncu_command(describe(device).name)[0])
+            session.prepare(ncu_command(describe(device).name)[0], device)
 
 
 def _collect(

@@ -75,7 +75,7 @@ def profiler_beside(executor: LocalExecutor, config: RunConfig) -> Iterator[Prof
     from evaluator.collect.ncu import NcuSession
     from tools.profile import prepare, profile
 
-    with closing(NcuSession(len(config.devices))) as session:
+    with closing(NcuSession()) as session:
         if config.shown_feedback.needs_profile:
             for device in config.devices:
                 prepare(session, device)

@@ -22,56 +22,79 @@ from evaluator.collect.target.program import Program
 from evaluator.collect.target.target import Target
 from evaluator.collect.target.target_request import read_request
 from evaluator.errors import ProfilerError
-from evaluator.hardware.device_lock import ncu_lock
+from evaluator.hardware.device_lock import device_lock_if_free, ncu_lock
 from evaluator.hardware.devices import DeviceInfo
 from evaluator.walls.environment import clean_environment, python_module
 from problems.cache_folder import cache_folder, keep
 
+_LOOK_S = 0.1
 _MOST_KERNELS = 200
 """A forward call with more launches is cut there: each launch is replayed a dozen times."""
 
 
+class _Ahead:
+    """A target for one device that waits, with a context as soon as the device is free for one."""
+
+    def __init__(self, prefix: Sequence[str], device: str) -> None:
+        self._device = device
+        self._taken = threading.Event()
+        self.target = Target("ncu", prefix)
+        self._making = threading.Thread(target=self._make_context, daemon=True)
+        self._making.start()
+
+    def _make_context(self) -> None:
+        made = False
+        while not made and self.target.waits and not self._taken.wait(_LOOK_S):
+            if self.target.is_asleep:
+                with device_lock_if_free(self._device) as made:
+                    if made:
+                        self.target.make_context(self._device)
+
+    def take(self) -> Target:
+        self._taken.set()
+        self._making.join()
+        return self.target
+
+
 class NcuSession:
-    """Many profiles, one after the other: holds targets that are started ahead.
+    """Many profiles, one after the other: holds a target for each device that is started ahead.
 
     Several threads may use it. A process that profiles several candidates uses it; for a single
-    profile it would start one in vain. A target that waits needs memory of the host, but no
-    processor time, no device and no lock. It ends with its owner, whatever ends that one.
+    profile it would start one in vain. A target that waits needs memory of the host and of its
+    device, but no processor time and no lock. It ends with its owner, whatever ends that one.
     """
 
-    def __init__(self, most: int = 1) -> None:
-        """`most`: of use for as many profiles at a time, one on each device."""
-        self._most = most
-        self._waiting: list[Target] = []
+    def __init__(self) -> None:
+        self._waiting: dict[str, _Ahead] = {}
         self._lock = threading.Lock()
 
-    def take(self, prefix: Sequence[str]) -> Target | None:
-        """A target that was started with these very options, which is the caller's from now on.
-
-        None where there is none, or it died; those with other options are dropped.
-        """
+    def take(self, prefix: Sequence[str], device: str) -> Target | None:
+        """A target that was started for this device with these very options, which is the caller's
+        from now on. None where there is none, or it died or has others."""
         with self._lock:
-            fit = [s for s in self._waiting if s.waits and s.prefix == tuple(prefix)]
-            unfit = [s for s in self._waiting if s not in fit]
-            self._waiting = fit[1:]
-        for target in unfit:
-            target.close()
-        return fit[0] if fit else None
+            ahead = self._waiting.pop(device, None)
+        if ahead is None:
+            return None
+        target = ahead.take()
+        if target.waits and target.prefix == tuple(prefix):
+            return target
+        target.close()
+        return None
 
-    def prepare(self, prefix: Sequence[str]) -> None:
-        """Start one more, unless there are enough.
+    def prepare(self, prefix: Sequence[str], device: str) -> None:
+        """Start one more, unless there is one.
 
         Not while its candidate runs: what that one started is killed with its session first.
         """
         with self._lock:
-            if len(self._waiting) < self._most:
-                self._waiting.append(Target("ncu", prefix))
+            if device not in self._waiting:
+                self._waiting[device] = _Ahead(prefix, device)
 
     def close(self) -> None:
         with self._lock:
-            waiting, self._waiting = self._waiting, []
-        for target in waiting:
-            target.close()
+            waiting, self._waiting = self._waiting, {}
+        for ahead in waiting.values():
+            ahead.take().close()
 
 
 def collect_ncu(
@@ -88,18 +111,19 @@ def collect_ncu(
     is not installed, may not read counters, or fails.
     """
     command, unknown = ncu_command(device.name)
-    waiting = session.take(command) if session is not None else None
+    name = read_request(folder).settings.device
+    waiting = session.take(command, name) if session is not None else None
     with _reader(command[0], folder) as (reader, begin_reading):
         # Started before the lock is held: while it waits for that one, it imports.
         with closing(waiting or Target("ncu", command)) as target:
             asked = time.monotonic()
-            with ncu_lock(device), Broker(read_request(folder).settings.device) as broker:
+            with ncu_lock(device), Broker(name) as broker:
                 turn_s = time.monotonic() - asked
                 collected = target.run(folder, broker, report=REPORT, timeout_s=timeout_s)
         if session is not None:
             # No candidate runs any more, and reading the report takes a second.
             with suppress(OSError):
-                session.prepare(command)
+                session.prepare(command, name)
         if not (folder / REPORT).is_file():
             raise ProfilerError("ncu profiled no kernel")
         begin = time.monotonic()

@@ -240,5 +240,5 @@ def test_what_the_first_profile_would_wait_for_is_started_ahead(
         prepare(session, "cpu")
         assert not session._waiting
         prepare(session, "cuda:0")
-        ahead = session._waiting[0].pid
+        ahead = session._waiting["cuda:0"].target.pid
     assert not still_running([ahead])

@@ -1,7 +1,7 @@
 """Which metrics of Nsight Compute we ask for, under names of our own.
 
-Each quantity lists its names in order of preference: chips and versions differ, and `ncu` drops a
-metric that it does not know without a word, so what is known is asked for first.
+Each quantity lists its names in order of preference: chips differ (few since compute capability
+7.0), and `ncu` drops a metric that it does not know without a word, so what is known is asked for.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 _SHARED = "l1tex__data_{}_pipe_lsu_mem_shared_op_{}.sum"
 _WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared"
 _PER_SECTOR = "smsp__sass_average_data_bytes_per_sector_mem_global_op_{}.ratio"
-_TENSOR = "sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active"
+_TENSOR = ("type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active", "cycles_active")
 _THREADS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 _SM_PARTS = (
     "pipe_fma_cycles_active", "pipe_fmaheavy_cycles_active", "pipe_alu_cycles_active",
@@ -29,67 +29,34 @@ _SM_PARTS = (
 
 # What it costs: a chip counts a few things of one unit at a time, so ncu replays a kernel until
 # all are had: 11 times on compute capability 9.0. Suffixes of one counter (.min, .avg, .max) share
-# it; `launch__` and `device__` cost nothing. Names with `sass` and `memory_` are counted by a
-# patched copy of the kernel: all of them together take passes of their own, which is why counters
-# of the chip come first where both exist. A throughput counts all parts of its unit: the SM's alone
-# took 4 more passes.
+# it; `launch__` costs nothing. Names with `sass` and `memory_` are counted by a patched copy of the
+# kernel: all of them together take passes of their own. A throughput counts all parts of its unit:
+# the SM's alone took 4 more passes.
 QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
-    "time_us": ("sum", ("gpu__time_duration.sum", "gpu__time_duration.avg")),
-    # Of the SMs, on average while the kernel ran; a part of the section SpeedOfLight.
-    "sm_clock_hz": (
-        "mean",
-        ("gpc__cycles_elapsed.avg.per_second", "smsp__cycles_elapsed.avg.per_second"),
-    ),
+    "time_us": ("sum", ("gpu__time_duration.sum",)),
+    # Of the SMs, on average while the kernel ran.
+    "sm_clock_hz": ("mean", ("gpc__cycles_elapsed.avg.per_second",)),
     # throughput, per cent of peak
-    "dram_pct": ("mean", (f"gpu__dram_throughput{_ELAPSED}", f"dram__throughput{_ELAPSED}")),
+    "dram_pct": ("mean", (f"gpu__dram_throughput{_ELAPSED}",)),
     "l2_pct": ("mean", (f"lts__throughput{_ELAPSED}",)),
     "l1_pct": ("mean", (f"l1tex__throughput{_ACTIVE}",)),
     "sm_pct": ("mean", tuple(f"sm__{part}{_ELAPSED}" for part in _SM_PARTS)),
-    "issue_pct": ("mean", (f"sm__inst_executed{_ELAPSED}", f"sm__issue_active{_ELAPSED}")),
-    "fma_pct": (
-        "mean",
-        (f"sm__pipe_fma_cycles_active{_ELAPSED}", f"sm__inst_executed_pipe_fma{_ACTIVE}"),
-    ),
-    "alu_pct": (
-        "mean",
-        (f"sm__pipe_alu_cycles_active{_ELAPSED}", f"sm__inst_executed_pipe_alu{_ACTIVE}"),
-    ),
+    "issue_pct": ("mean", (f"sm__inst_executed{_ELAPSED}",)),
+    "fma_pct": ("mean", (f"sm__pipe_fma_cycles_active{_ELAPSED}",)),
+    "alu_pct": ("mean", (f"sm__pipe_alu_cycles_active{_ELAPSED}",)),
     "xu_pct": ("mean", (f"sm__inst_executed_pipe_xu{_ELAPSED}",)),
-    "fp64_pct": (
-        "mean",
-        (f"sm__pipe_fp64_cycles_active{_ELAPSED}", f"sm__inst_executed_pipe_fp64{_ACTIVE}"),
-    ),
+    "fp64_pct": ("mean", (f"sm__pipe_fp64_cycles_active{_ELAPSED}",)),
     # On an H200 the second name reads 1.9 % for a kernel of plain fp32 arithmetic, the first 0.
-    "tensor_pct": (
-        "mean",
-        (
-            f"{_TENSOR}{_ELAPSED}",
-            f"sm__pipe_tensor_cycles_active{_ELAPSED}",
-            f"sm__inst_executed_pipe_tensor{_ACTIVE}",
-        ),
-    ),
-    "lsu_pct": (
-        "mean",
-        (f"sm__inst_executed_pipe_lsu{_ELAPSED}", f"l1tex__lsuin_requests{_ELAPSED}"),
-    ),
+    "tensor_pct": ("mean", tuple(f"sm__pipe_tensor_{name}{_ELAPSED}" for name in _TENSOR)),
+    "lsu_pct": ("mean", (f"sm__inst_executed_pipe_lsu{_ELAPSED}",)),
     "shared_pct": ("mean", (f"{_WAVEFRONTS}{_ELAPSED}",)),
-    "atomic_pct": (
-        "mean",
-        ("lts__d_atomic_input_cycles_active.max.pct_of_peak_sustained_elapsed",),
-    ),
     # traffic
     "dram_read_bytes": ("sum", ("dram__bytes_read.sum",)),
     "dram_write_bytes": ("sum", ("dram__bytes_write.sum",)),
     "l1_hit_pct": ("mean", ("l1tex__t_sector_hit_rate.pct",)),
     "l2_hit_pct": ("mean", ("lts__t_sector_hit_rate.pct",)),
-    "l2_read_sectors": (
-        "sum",
-        ("lts__t_sectors_srcunit_tex_op_read.sum", "lts__t_sectors_op_read.sum"),
-    ),
-    "l2_write_sectors": (
-        "sum",
-        ("lts__t_sectors_srcunit_tex_op_write.sum", "lts__t_sectors_op_write.sum"),
-    ),
+    "l2_read_sectors": ("sum", ("lts__t_sectors_srcunit_tex_op_read.sum",)),
+    "l2_write_sectors": ("sum", ("lts__t_sectors_srcunit_tex_op_write.sum",)),
     "load_sectors": ("sum", (_GLOBAL.format("sectors", "ld"),)),
     "load_requests": ("sum", (_GLOBAL.format("requests", "ld"),)),
     "store_sectors": ("sum", (_GLOBAL.format("sectors", "st"),)),
@@ -97,8 +64,6 @@ QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
     # Bytes that threads asked for in each 32-byte sector that was fetched or written.
     "load_bytes_per_sector": ("mean", (_PER_SECTOR.format("ld"),)),
     "store_bytes_per_sector": ("mean", (_PER_SECTOR.format("st"),)),
-    "atomic_requests": ("sum", (_GLOBAL.format("requests", "atom"),)),
-    "reduction_requests": ("sum", (_GLOBAL.format("requests", "red"),)),
     # shared memory: a wavefront is what its banks serve in one cycle
     "shared_load_conflicts": ("sum", (_SHARED.format("bank_conflicts", "ld"),)),
     "shared_store_conflicts": ("sum", (_SHARED.format("bank_conflicts", "st"),)),
@@ -107,14 +72,8 @@ QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "shared_wavefronts": ("sum", ("memory_l1_wavefronts_shared",)),
     "shared_wavefronts_ideal": ("sum", ("memory_l1_wavefronts_shared_ideal",)),
     # local memory: spilled registers, and arrays that are indexed at run time
-    "local_loads": (
-        "sum",
-        ("smsp__inst_executed_op_local_ld.sum", "smsp__sass_inst_executed_op_local_ld.sum"),
-    ),
-    "local_stores": (
-        "sum",
-        ("smsp__inst_executed_op_local_st.sum", "smsp__sass_inst_executed_op_local_st.sum"),
-    ),
+    "local_loads": ("sum", ("smsp__inst_executed_op_local_ld.sum",)),
+    "local_stores": ("sum", ("smsp__inst_executed_op_local_st.sum",)),
     "local_load_sectors": ("sum", ("l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum",)),
     # Defined by the section MemoryWorkloadAnalysis. Another name for it, `sass__...spilling...`,
     # reads as the number of all instructions (an H200, ncu 2025.3).
@@ -148,7 +107,6 @@ QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "occupancy_pct": ("mean", (f"sm__warps_active{_ACTIVE}",)),
     # balance over the SMs
     "sm_cycles_mean": ("mean", ("sm__cycles_active.avg",)),
-    "sm_cycles_least": ("mean", ("sm__cycles_active.min",)),
     "sm_cycles_most": ("mean", ("sm__cycles_active.max",)),
     "sm_cycles_elapsed": ("mean", ("sm__cycles_elapsed.max",)),
     # launch
@@ -156,7 +114,7 @@ QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "waves": ("shape", ("launch__waves_per_multiprocessor",)),
     "grid": ("shape", ("launch__grid_size",)),
     "block": ("shape", ("launch__block_size",)),
-    "sm_count": ("shape", ("launch__sm_count", "device__attribute_multiprocessor_count")),
+    "sm_count": ("shape", ("launch__sm_count",)),
     "registers": ("shape", ("launch__registers_per_thread",)),
     # Their sum is `shared_bytes`, the kernel's own: the driver takes 1024 bytes more of each block.
     "static_shared_bytes": ("shape", ("launch__shared_mem_per_block_static",)),
@@ -168,9 +126,7 @@ QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
 }
 
 _DERIVED = "derived__"
-_UNLISTED = (
-    "launch__", "device__", _DERIVED, "memory_", "sass__", "sm__maximum_warps", "smsp__sass_",
-)  # fmt: skip
+_UNLISTED = ("launch__", _DERIVED, "memory_", "sm__maximum_warps", "smsp__sass_")
 """Not counters of the chip: the list that ncu prints leaves them out."""
 
 BUSIEST = frozenset({"sm_pct"})

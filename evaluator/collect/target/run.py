@@ -59,7 +59,7 @@ class Stages:
 
 def main(folder: Path, mode: Mode) -> None:
     """Wait for the request in `folder`, run it and leave what was collected there."""
-    since = handed_over(folder)
+    since = handed_over(folder, lambda device: torch.zeros(1, device=see_only(device)))
     if since is None:
         return
     broker = Channel(connected(folder), takes_fds=True)

@@ -3,9 +3,9 @@
 It may be started before there is a request for it. Starting a profiler, an interpreter and
 `import torch` takes seconds, and none of it depends on the candidate. Both ends of the wait are
 here: `Target` starts the program and hands a request over; `handed_over` is where the target waits,
-asleep, before it has touched a device. The pipe between them has a name, since a profiler may close
-what it inherited. When the last writer of the pipe is gone, however it went, the waiting target
-leaves, and so does its profiler.
+asleep. All that it does on a device before is to make a context, where it is asked to. The pipe
+between them has a name, since a profiler may close what it inherited. When the last writer of the
+pipe is gone, however it went, the waiting target leaves, and so does its profiler.
 
 A target is for one candidate: none ever sees a process in which another one ran. It waits behind
 its walls (`walled.py`) already. A profile is taken after the verdict and never feeds it.
@@ -19,7 +19,7 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -44,6 +44,9 @@ COLLECTED = "collected.json"
 _COLLECTED_BYTES = 16 * 2**20
 _CACHE = "cache"
 _GATE = "gate"
+_ASLEEP = "asleep"
+_CONTEXT = "context"
+_CONTEXT_S = 60.0
 _PACKAGES = "packages"
 _LOOK_S = 0.2
 _PRINTED_BYTES = 8 * 2**20
@@ -99,6 +102,19 @@ class Target:
     @property
     def waits(self) -> bool:
         return self._program.runs
+
+    @property
+    def is_asleep(self) -> bool:
+        return (self._folder / _ASLEEP).exists()
+
+    def make_context(self, device: str) -> None:
+        """Have it make its context, while the caller holds the device; it ends where it can't."""
+        os.write(self._gate, f"{device}\n".encode())
+        end = time.monotonic() + _CONTEXT_S
+        while self.waits and not (self._folder / _CONTEXT).exists():
+            if time.monotonic() > end:
+                self._program.end()
+            time.sleep(_LOOK_S / 20)
 
     def run(self, folder: Path, broker: Broker, *, report: str, timeout_s: float) -> Collected:
         """Hand over the request in `folder`; what was collected, and the file `report`, come there.
@@ -196,10 +212,11 @@ def _lend_ceilings(folder: Path) -> None:
         path.chmod(0o755)
 
 
-def handed_over(folder: Path) -> float | None:
+def handed_over(folder: Path, make_context: Callable[[str], object]) -> float | None:
     """Wait until there is a request in `folder`: when that was, by `time.monotonic`.
 
-    None: the owner is gone without one. The folder is removed then, as no other process will.
+    A device's name may come before it. None: the owner is gone without one. The folder is removed
+    then, as no other process will.
     """
     try:
         # Where the owner died before this, there is no writer and never will be: opening must not
@@ -208,13 +225,16 @@ def handed_over(folder: Path) -> float | None:
     except FileNotFoundError:
         return None
     os.set_blocking(gate, True)
-    said = os.read(gate, 64)
-    os.close(gate)
-    if not said:
-        remove(folder)
-        return None
-    (folder / _GATE).unlink()
-    return float(said)
+    (folder / _ASLEEP).touch()
+    with os.fdopen(gate) as lines:
+        for line in lines:
+            if line[0].isdigit():
+                (folder / _GATE).unlink()
+                return float(line)
+            make_context(line.strip())
+            (folder / _CONTEXT).touch()
+    remove(folder)
+    return None
 
 
 def _collected_in(folder: Path, mode: Mode, log: str) -> Collected:

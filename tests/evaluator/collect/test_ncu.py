@@ -107,26 +107,26 @@ def test_what_the_chip_does_not_know_is_not_asked_for_and_told() -> None:
     known = parse_query(
         "Device NVIDIA H200 (GH100)\n"
         "gpu__time_duration   Counter  nanosecond  time\n"
-        "dram__throughput     Throughput   %  of peak\n"
+        "sm__pipe_tensor_cycles_active   Counter   cycle  of the tensor pipe\n"
     )
     wanted, missing = names(known)
-    assert "dram__throughput.avg.pct_of_peak_sustained_elapsed" in wanted
-    assert not any(name.startswith("gpu__dram_throughput") for name in wanted)
+    assert "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed" in wanted
+    assert not any(name.startswith("sm__pipe_tensor_type") for name in wanted)
     assert "l2_pct" in missing
-    assert "dram_pct" not in missing
+    assert "tensor_pct" not in missing
 
 
 def test_one_name_is_enough_where_the_chip_lists_it() -> None:
     parts = {"sm__inst_executed", "sm__inst_executed_pipe_lsu"}
-    known = frozenset({"smsp__inst_executed_op_local_ld", "gpu__time_duration", *parts})
+    tensor = {name.partition(".")[0] for name in QUANTITIES["tensor_pct"][1]}
+    known = frozenset({"gpu__time_duration", *parts, *tensor})
     wanted, missing = names(known)
-    assert "smsp__inst_executed_op_local_ld.sum" in wanted
-    assert "smsp__sass_inst_executed_op_local_ld.sum" not in wanted
+    assert [name for name in wanted if "tensor" in name] == [QUANTITIES["tensor_pct"][1][0]]
     assert parts <= {name.partition(".")[0] for name in wanted}  # the busiest counts
     # Counted by a patched kernel, and never listed: asked for, and n/a where it is not known.
-    assert "smsp__sass_inst_executed_op_local_st.sum" in wanted
+    assert "smsp__sass_thread_inst_executed_op_fp32_pred_on.sum" in wanted
     assert "memory_l1_wavefronts_shared" in wanted
-    assert not {"local_loads", "shared_wavefronts", "time_us"} & set(missing)
+    assert not {"tensor_pct", "shared_wavefronts", "time_us"} & set(missing)
 
 
 def test_without_an_answer_everything_is_asked_for() -> None:

@@ -21,6 +21,7 @@ from evaluator.collect.nsight.read_report import REPORT
 from evaluator.collect.target.target import Target
 from evaluator.collect.target.target_request import REQUEST
 from evaluator.errors import ProfilerError
+from evaluator.hardware.device_lock import device_lock
 from evaluator.judge.bounds import ceilings
 from evaluator.judge.bounds.ceilings import measure_ceilings
 from tests.evaluator.collect.stand_in_ncu import GPU, stand_in_ncu
@@ -73,12 +74,12 @@ def profiled(session: NcuSession, timeout_s: float = 60) -> Collected:
 
 def prepared(session: NcuSession) -> int:
     """The process of a target that waits now."""
-    session.prepare(ncu_command(GPU.name)[0])
+    session.prepare(ncu_command(GPU.name)[0], "cpu")
     return waiting(session)
 
 
 def waiting(session: NcuSession) -> int:
-    return session._waiting[0].pid
+    return session._waiting["cpu"].target.pid
 
 
 def asleep_at_the_gate(pid: int) -> None:
@@ -118,22 +119,20 @@ def test_each_candidate_has_a_process_of_its_own_and_the_second_is_started_ahead
     assert second.work == first.work
 
 
-def test_with_several_devices_several_targets_wait(watched: list[int]) -> None:
-    command = ncu_command(GPU.name)[0]
-    with closing(NcuSession(2)) as session:
-        for _ in range(3):
-            session.prepare(command)
-        first, second = session.take(command), session.take(command)
-        assert first is not None
-        assert second is not None
-        assert session.take(command) is None
-        third = prepared(session)
-        pids = [first.pid, second.pid]
-        assert len({*pids, third}) == 3
-        first.close()
-        second.close()
-        assert is_running(third)
-    assert not still_running([*pids, third])
+def test_a_context_is_made_ahead_while_nobody_else_holds_the_device(watched: list[int]) -> None:
+    with closing(NcuSession()) as session:
+        with device_lock("cpu"):
+            asleep_at_the_gate(prepared(session))
+            ahead = session._waiting["cpu"]
+            ahead._making.join(0.5)
+            assert ahead._making.is_alive()
+        ahead._making.join(30)
+        assert not ahead._making.is_alive()
+        assert (ahead.target._folder / "context").exists()
+        prepared(session)
+        assert session._waiting["cpu"] is ahead
+        profiled(session)
+        assert watched == [ahead.target.pid]
 
 
 @pytest.mark.slow
@@ -145,7 +144,7 @@ def test_a_target_that_does_not_fit_is_replaced(watched: list[int], why: str) ->
             os.kill(other, signal.SIGKILL)
             assert not still_running([other])
         else:
-            session.prepare(["sh", "-c", "sleep 300"])
+            session.prepare(["sh", "-c", "sleep 300"], "cpu")
             other = waiting(session)
         profiled(session)
         assert not is_running(other)

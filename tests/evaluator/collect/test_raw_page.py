@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.collect.nsight.ncu_metrics import QUANTITIES
 from evaluator.collect.nsight.raw_page import parse_raw
 from evaluator.errors import ProfilerError
 
@@ -96,9 +97,9 @@ def test_what_is_no_number_is_missing(value: str) -> None:
 
 
 def test_the_second_name_is_used_where_the_first_has_no_value() -> None:
-    second = "dram__throughput.avg.pct_of_peak_sustained_elapsed"
-    page = raw_page({TIME: "10", DRAM: "n/a", second: "33"}, {TIME: "10", DRAM: "35", second: "99"})
-    assert parse_raw(page).kernels[0].metrics["dram_pct"] == 34
+    first, second = QUANTITIES["tensor_pct"][1]
+    rows = {TIME: "10", first: "n/a", second: "33"}, {TIME: "10", first: "35", second: "99"}
+    assert parse_raw(raw_page(*rows)).kernels[0].metrics["tensor_pct"] == 34
 
 
 HEADER = f'"ID","Kernel Name","{TIME}"'
