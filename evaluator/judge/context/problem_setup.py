@@ -23,6 +23,8 @@ from evaluator.judge.problem.variation import Kind
 
 CONTEXT_BYTES = 2**30
 """That another worker's context takes of a GPU's memory, at most."""
+_LARGE_BYTES = 2**30
+"""Of inputs, from which on the reference in fp64 is made in slices where that is the same."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +63,14 @@ def set_up(request: ProblemRequest, workers: WorkerFactory) -> ProblemSetup:
     """Raises `UnusableReferenceError` or `DeviceError`."""
     device, rules, settings = workers.device, workers.rules, request.settings
     reference = Reference(request.reference, device, settings.precision, rules)
-    exact = ExactReference(reference)
     memory = JudgeMemory(device)
     facts, values = examine(reference, rules, memory)
     flush = CacheFlush(device, memory)
     work = count_work(reference.model, values, settings.precision)
     size, tensors = bytes_needed(values), len(flatten_arguments(values))
     del values
+    large = size > _LARGE_BYTES and not facts.keeps_state
+    exact = ExactReference(reference, slices_first=large)
     kinds = InputKinds(kinds_for(settings, work))
     for kind in set(kinds.all) - {Kind.PLAIN}:
         if facts.keeps_state or not is_fit(

@@ -45,9 +45,12 @@ class ExactReference:
     there, or on the CPU. Slices are used only where the outputs of slices in the task's precision
     are those of the whole."""
 
-    def __init__(self, reference: Reference) -> None:
+    def __init__(self, reference: Reference, *, slices_first: bool = False) -> None:
+        """`slices_first`: they are tried before the whole, which takes far more memory."""
         self._reference = reference
         self._ways: list[Source] = ["fp64", "fp64_sliced", "fp64_cpu"]
+        if slices_first:
+            self._ways.insert(0, "fp64_sliced")
         if reference.device.type == "cpu":
             self._ways.remove("fp64_cpu")
         self._model: torch.nn.Module | None = None
