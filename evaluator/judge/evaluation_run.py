@@ -415,13 +415,13 @@ class EvaluationRun:
         # Another one may take as long as all did until now, and its timed calls.
         each_s = self.allowance.spent_s + LEAST_BLOCKS_EVER * runner.called_s
         in_time = int(min(most, self.allowance.left_s / each_s))
-        count = in_time if in_time >= FEWEST_WORKERS and room_for(context, runner, 1, 1) else 1
+        count = in_time if in_time >= FEWEST_WORKERS and room_for(context, runner, 1) else 1
         seconds = context.settings.timing_seconds / count
         samplings = [self._sampled(runner, seconds, (), count > 1)]
         while len(samplings) < count and not is_enough(context, samplings):
             timed = len(samplings)
             wanted = (FEWEST_WORKERS if timed < FEWEST_WORKERS else count) - timed
-            more = room_for(context, runner, timed, wanted)
+            more = room_for(context, runner, wanted)
             if not more:
                 count = timed
                 break

@@ -6,8 +6,6 @@ process: one pair of workers does not show it. So each pair is one measurement.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from evaluator.evaluation import Verdict
 from evaluator.hardware.host_memory import available_bytes
 from evaluator.judge.context.problem_context import ProblemContext
@@ -24,6 +22,8 @@ _PER_SECOND = 4
 """Workers for each second of timing."""
 FEWEST_WORKERS, _MOST = 3, 6
 """With fewer, chance alone may bring the workers together."""
+_LARGE_BYTES = 2**30
+"""Of what a worker holds."""
 
 
 def most_workers(settings: Settings) -> int:
@@ -43,39 +43,28 @@ def is_enough(context: ProblemContext, samplings: list[Sampling]) -> bool:
     return is_far and decided and interval.relative_width < context.settings.clear_width
 
 
-def room_for(context: ProblemContext, runner: ModuleRunner, timed: int, wanted: int) -> int:
-    """How many of the wanted workers find memory. Where it is short, eager's workers beside the
-    earlier ones end: an interval over two workers is as good as none."""
-    sizes = range(wanted, 0, -1)
+def room_for(context: ProblemContext, runner: ModuleRunner, wanted: int) -> int:
+    """How many of the wanted workers find memory. Large ones start one after the other. Before
+    these, and where memory is short, eager's workers beside the earlier ones end."""
+    is_large = _held_bytes(runner) > _LARGE_BYTES
+    sizes = [1] if is_large else range(wanted, 0, -1)
     more = next((n for n in sizes if _has_room(context, runner, n)), 0)
-    ending = context.baselines.further
-    if (
-        more
-        or timed >= FEWEST_WORKERS
-        or not ending
-        or not _are_free(context, [runner, *ending[:1]], ending)
-    ):
-        return more
-    with context.memory.settled_after():
-        context.baselines.end_further()
-    return int(_has_room(context, runner, 1))
+    if context.baselines.further and (is_large or not more):
+        with context.memory.settled_after():
+            context.baselines.end_further()
+        more = int(_has_room(context, runner, 1))
+    return more
 
 
 def _has_room(context: ProblemContext, runner: ModuleRunner, more: int) -> bool:
-    return _are_free(context, [runner, context.baselines.eager(0)] * more)
-
-
-def _are_free(
-    context: ProblemContext, like: list[ModuleRunner], ending: Sequence[ModuleRunner] = ()
-) -> bool:
     on_gpu = context.device.type == "cuda"
-
-    def size(runners: Sequence[ModuleRunner]) -> int:
-        each = [(runner.memory_bytes or 0) + runner.slot_bytes for runner in runners]
-        return sum(each) + len(each) * CONTEXT_BYTES * on_gpu
-
-    wanted = size(like) - size(ending)
+    pair_bytes = sum(map(_held_bytes, (runner, context.baselines.eager(0))))
+    wanted = more * (pair_bytes + 2 * CONTEXT_BYTES * on_gpu)
     if on_gpu:
         return context.memory.has_free(wanted + context.setup.bytes_to_verify())
     free = available_bytes()
     return free is None or free > 2 * wanted
+
+
+def _held_bytes(runner: ModuleRunner) -> int:
+    return (runner.memory_bytes or 0) + runner.slot_bytes
