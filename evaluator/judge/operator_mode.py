@@ -34,9 +34,6 @@ class OperatorCall:
     def run(self) -> Any:
         return self.func(*self.args, **self.kwargs)
 
-    def with_args(self, *args: Any) -> Any:
-        return self.func(*args, **self.kwargs)
-
 
 class OperatorMode(TorchDispatchMode):
     def __init__(self) -> None:

@@ -55,7 +55,7 @@ class Probe:
         self._attacks: dict[str, Callable[[], bool]] = {
             "user_namespace": lambda: self._shared("user"),
             "mount_namespace": lambda: self._shared("mnt"),
-            "homes_hidden": self._home,
+            "homes_hidden": lambda: any(map(os.path.lexists, self._bait.home_entries)),
             "network_namespace": lambda: self._shared("net") or self._network(),
             "ipc_namespace": lambda: self._shared("ipc"),
             "uts_namespace": lambda: self._shared("uts"),
@@ -99,9 +99,6 @@ class Probe:
 
     def _shared(self, kind: str) -> bool:
         return str(Path(f"/proc/self/ns/{kind}").readlink()) == self._bait.namespaces[kind]
-
-    def _home(self) -> bool:
-        return any(os.path.lexists(entry) for entry in self._bait.home_entries)
 
     def _network(self) -> bool:
         return works(lambda: _connect(socket.AF_INET, ("127.0.0.1", self._bait.port))) or works(

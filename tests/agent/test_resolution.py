@@ -35,6 +35,8 @@ def gpus(machine: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 @pytest.mark.usefixtures("machine")
 def test_nothing_said_is_the_demo_on_the_cpu() -> None:
+    with pytest.raises(UsageError, match="no GPU is visible here; use --device cpu"):
+        resolve(RunOptions(device="cuda"))
     found = resolve(RunOptions()).config
     assert found.problems == DEMO
     assert (found.strategy, str(found.feedback), found.model) == (
@@ -148,12 +150,6 @@ def test_a_missing_compiler_is_told(machine: pytest.MonkeyPatch) -> None:
     machine.setattr(resolution, "missing_for", lambda backend: "no C++ compiler found")
     with pytest.raises(UsageError, match=r"--backend cpp: no C\+\+ compiler found"):
         resolve(RunOptions())
-
-
-@pytest.mark.usefixtures("machine")
-def test_a_gpu_asked_for_where_there_is_none() -> None:
-    with pytest.raises(UsageError, match="no GPU is visible here; use --device cpu"):
-        resolve(RunOptions(device="cuda"))
 
 
 @pytest.mark.usefixtures("machine")

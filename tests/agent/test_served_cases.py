@@ -1,11 +1,23 @@
-"""A run for a problem that lists the sizes that it is served at: the tuner, and real verdicts."""
+"""The whole main job with nothing replaced, for a problem that lists its sizes: the tuner, real
+builds, the judge, the profiler."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from agent.record.run_files import RunFiles
-from tests.command import command, refused
+from tests.command import ROOT, command, refused
+
+PROGRAM = """
+import sys
+from evaluator.command.command_line import serve
+from agent.run import command
+code = serve(command, "agent.run", sys.argv[1:])
+print({"torch", "ray"} & set(sys.modules), file=sys.stderr)
+sys.exit(code)
+"""
 
 PROBLEM = """
 import torch
@@ -46,8 +58,11 @@ def test_all_cases_are_verified_and_the_second_verdict_times_all(tmp_path: Path)
     (tmp_path / "served.py").write_text(PROBLEM)
     words = ["--problem", tmp_path / "served.py", "--device", "cpu", "--output", tmp_path / "run"]
     words += ["--search-cases", 2, "--budget", 2, "--timing-seconds", 0.3, "--no-audit"]
-    done = command("agent.run", *words, "--require-correct")
+    run = [sys.executable, "-c", PROGRAM, *map(str, words), "--require-correct"]
+    done = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == "set()", "imported by the agent's process"
+    assert (tmp_path / "run" / "best" / "served.py").read_text().startswith("# plan: ")
     files = RunFiles(tmp_path / "run")
     first, second = files.turns()
     kernel = files.kernel(first.candidate)
@@ -58,10 +73,14 @@ def test_all_cases_are_verified_and_the_second_verdict_times_all(tmp_path: Path)
         assert light.timing is None
         assert record.evaluation.timing.calls == heavy.timing.calls + middle.timing.calls
         assert record.profile.latency_us == heavy.timing.latency_us
+        assert record.evaluation.build is not None
     *_, confirmation = files.confirmations("served")
     assert all(case.timing is not None for case in confirmation.evaluation.cases)
     before, after = (files.prompt(record.prompt) for record in (first, second))
     assert TOLD in before and TOLD in after and "\nbatch = 32\n" in after
+    assert "## What execution said" not in before
+    for heading in ("What execution said", "The kernel to refine", "What the profiler said"):
+        assert f"\n## {heading}\n" in after
     lines = [f"\n  - {case.words}\n" for case in first.evaluation.cases]
     assert all(line in after and line not in before for line in lines)
     assert "batch=1, weight 0.1: right, not timed in the search" in lines[2]

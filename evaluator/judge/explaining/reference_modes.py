@@ -168,7 +168,8 @@ class _Rounded(OperatorMode):
             # What is added to the product keeps its precision.
             first = 1 if call.plain_name in ("addmm", "baddbmm") else 0
             factors = (_rounded(each, self._rounding) for each in call.args[first : first + 2])
-            result = call.with_args(*call.args[:first], *factors, *call.args[first + 2 :])
+            args = (*call.args[:first], *factors, *call.args[first + 2 :])
+            result = call.func(*args, **call.kwargs)
         if self._results and (is_product or self._everywhere):
             given = {storage_of(tensor) for tensor in call.operands}
             for tensor in tensors_in(result):

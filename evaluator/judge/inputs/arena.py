@@ -12,7 +12,6 @@ import torch
 from evaluator.hardware import cuda_memory
 
 _F_SEAL_FUTURE_WRITE = 0x0010
-_F_SEAL_SEAL, _F_SEAL_SHRINK, _F_SEAL_GROW = 0x0001, 0x0002, 0x0004
 
 
 @dataclass
@@ -50,7 +49,7 @@ def make_arena(device: torch.device, size: int, *, read_only_for_others: bool) -
     fd = os.memfd_create("arena", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(fd, size)
     memory = mmap.mmap(fd, size)
-    seals = _F_SEAL_SEAL | _F_SEAL_SHRINK | _F_SEAL_GROW
+    seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
     if read_only_for_others:
         seals |= _F_SEAL_FUTURE_WRITE
     fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)

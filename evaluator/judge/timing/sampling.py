@@ -275,15 +275,12 @@ class _Sampler:
     def _is_turn_of_others(self, made: int) -> bool:
         return made % 2 == 0 if made < self._alternating else made % 4 == 3
 
-    def _is_restless(self, decisive: int) -> bool:
-        return self._disturbed > MOST_DISTURBED_SHARE * decisive
-
     def _enough(self, decisive: int) -> Stopped | None:
         good = len(self._good[None].total_us)
         if good % 2:
             return None
         ratios = [self._ratios(name) for name in self._good if name is not None]
-        restless = self._is_restless(decisive)
+        restless = self._disturbed > MOST_DISTURBED_SHARE * decisive
         return early_stop(good, ratios, self._context.settings, restless=restless)
 
     def _ratios(self, name: BaselineName) -> list[float]:

@@ -58,26 +58,24 @@ def test_one_form(text: str, wanted: str) -> None:
     assert canonical(text) == wanted
 
 
-@pytest.mark.parametrize("text", ["P+placebo:P", "P+shuffled:S", "placebo:P+A", "R+shuffled:R"])
-def test_a_letter_and_its_control_exclude_each_other(text: str) -> None:
-    with pytest.raises(ValueError, match=r"both decide what . is; leave one out"):
-        canonical(text)
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        ("P+placebo:P P+shuffled:S placebo:P+A R+shuffled:R", "both decide what . is; leave one"),
+        ("placebo:E placebo: placebo random:P G+none PA", "is not any of G, E, P, A, S, R joined"),
+    ],
+)
+def test_what_is_no_feedback_is_refused_with_what_would_be(texts: str, told: str) -> None:
+    for text in texts.split():
+        with pytest.raises(ValueError, match=told):
+            canonical(text)
 
 
-@pytest.mark.parametrize("text", ["placebo:E", "placebo:", "placebo", "random:P", "G+none", "PA"])
-def test_what_is_no_letter_is_refused_with_what_would_be(text: str) -> None:
-    with pytest.raises(ValueError, match="is not any of G, E, P, A, S, R joined by"):
-        canonical(text)
-
-
-@pytest.mark.parametrize("text", ["P", "A", "R", "placebo:P", "shuffled:A", "G+E+placebo:R"])
-def test_controls_are_profiled_like_what_they_replace(text: str) -> None:
-    assert FeedbackSpec.parse(text).needs_profile
-
-
-@pytest.mark.parametrize("text", ["G+E", "S", "placebo:S", "shuffled:S", "none"])
-def test_a_distance_needs_no_profiler(text: str) -> None:
-    assert not FeedbackSpec.parse(text).needs_profile
+def test_controls_are_profiled_like_what_they_replace_and_a_distance_is_not() -> None:
+    for text in ("P", "A", "R", "placebo:P", "shuffled:A", "G+E+placebo:R"):
+        assert FeedbackSpec.parse(text).needs_profile
+    for text in ("G+E", "S", "placebo:S", "shuffled:S", "none"):
+        assert not FeedbackSpec.parse(text).needs_profile
 
 
 def test_run_names_tell_controls() -> None:

@@ -52,13 +52,6 @@ def test_two_in_flight_at_once_the_second_waits_for_the_first(world: World) -> N
     assert named == [f"first.{judged.sample}.0"] * 5
 
 
-def test_an_earlier_command_has_judged_it(world: World) -> None:
-    world.run(problems=("first",), budget=1)
-    world.run(problems=("first",), budget=3)
-    assert world.diary.count("judge").total() == world.diary.count("profile").total() == 1
-    assert [turn.judged_with for turn in world.turns()] == ["", "first.0.0", "first.0.0"]
-
-
 class Late(StandInExecutor):
     """Ends every kernel for taking too long."""
 

@@ -9,14 +9,9 @@ from agent.llm.failure import ModelUnavailableError
 from agent.record.completion import CompletionRequest
 from agent.record.progress import rank
 from agent.record.result import Stop
-from agent.record.turn import TurnRecord
 from tests.agent.world import World
 
 HYBRID = {"strategy": "hybrid", "drafts": 4, "refine_best": 2, "feedback": "G+E", "budget": 9}
-
-
-def comparable(turns: list[TurnRecord]) -> list[dict[str, object]]:
-    return [turn.model_dump(exclude={"created", "seconds", "repeated"}) for turn in turns]
 
 
 def test_the_best_drafts_are_continued_until_the_budget_is_spent(world: World) -> None:
@@ -58,28 +53,6 @@ def test_a_refining_turn_sees_its_own_sample_and_no_other(world: World) -> None:
         for sample, kernel in kernels.items():
             shown = kernel is not None and world.files.kernel(kernel).strip() in prompt
             assert shown == (sample == turn.sample)
-
-
-def test_several_workers_take_the_same_turns(tmp_path: Path) -> None:
-    found = []
-    for number in (1, 3):
-        (tmp_path / str(number)).mkdir()
-        world = World(tmp_path / str(number))
-        world.client.delay_s = world.executor.delay_s = 0.003
-        world.run(**HYBRID, workers=number)
-        found.append([comparable(world.turns(name)) for name in ("first", "second")])
-    assert found[0] == found[1]
-
-
-def test_a_larger_budget_refines_the_same_drafts_further(world: World) -> None:
-    world.run(**{**HYBRID, "budget": 4})
-    assert [turn.turn for turn in world.turns()] == [0] * 4
-    world.run(**{**HYBRID, "budget": 5})
-    first = world.turns()
-    result = world.run(**HYBRID)
-    assert [found.turns for found in result.problems] == [9, 9]
-    assert world.turns()[:5] == first
-    assert set(world.diary.count("model").values()) == {1}
 
 
 @pytest.mark.parametrize("workers", [1, 4])

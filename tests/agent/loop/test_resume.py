@@ -110,29 +110,22 @@ def test_kills_were_tried_at_every_border(lab: Path) -> None:
     assert len(experiments(lab, "write")) > 3 * 6
 
 
-def test_one_kill_repeats_at_most_what_was_in_flight(lab: Path) -> None:
+def test_each_kill_repeats_at_most_what_was_in_flight(lab: Path) -> None:
     for place in experiments(lab, "event", "write", "in", "random"):
         again = done_again(place)
         assert again.total() <= 1, (place.name, again)
         # A kill between the mark and the work counts too: nobody can tell the two apart.
         assert again.total() <= repeated(place) <= 1, place.name
-
-
-def test_repeats_are_counted_however_often_it_was_killed(lab: Path) -> None:
     for place in experiments(lab, "often"):
         assert done_again(place).total() <= repeated(place) <= 5
 
 
-@pytest.mark.parametrize("what", ["model", "judge", "profile"])
+@pytest.mark.parametrize("what", ["model", "build", "judge", "profile"])
 def test_work_killed_in_the_middle_is_repeated_and_counted(lab: Path, what: str) -> None:
+    """What is built before the answer is whole costs its call alone."""
     for place in experiments(lab, f"in-{what}"):
-        assert done_again(place) == Counter({what: 1, "model": int(what == "model")}), place.name
-        assert repeated(place) == 1
-
-
-def test_a_kill_before_the_answer_is_whole_costs_its_call_alone(lab: Path) -> None:
-    for place in experiments(lab, "in-build"):
-        assert done_again(place) == Counter({"model": 1}), place.name
+        again = "model" if what == "build" else what
+        assert done_again(place) == Counter({again: 1}), place.name
         assert repeated(place) == 1
 
 

@@ -65,17 +65,13 @@ def claimed(**choices: str) -> dict[str, tuple[str, str]]:
     return cases
 
 
-@pytest.fixture(scope="module")
-def fast(cache: Path) -> dict[str, dict]:
-    """All fast cases in one process, so that PyTorch is imported once."""
-    cases = {f"problem {n}": c for n, c in list(claimed(**BOLD).items())[::5]}
-    cases |= {f"family {n}": (text, written(text, **CAREFUL)) for n, text in FAMILIES.items()}
-    return run(cache, cases)
-
-
-def test_some_problems_that_are_claimed_renamed_and_resized(fast: dict[str, dict]) -> None:
-    report = {n: facts for n, facts in fast.items() if n.startswith("problem")}
-    assert len(report) >= 5
+def test_some_problems_and_every_family_with_the_careful_schedule(cache: Path) -> None:
+    """In one process, so that PyTorch is imported once."""
+    some = {f"problem {n}": c for n, c in list(claimed(**BOLD).items())[::5]}
+    assert len(some) >= 5
+    careful = {f"family {n}": (text, written(text, **CAREFUL)) for n, text in FAMILIES.items()}
+    report = run(cache, some | careful)
+    assert len(report) == len(some) + len(FAMILIES)
     assert not failures(report)
 
 
@@ -84,12 +80,6 @@ def test_every_problem_that_is_claimed_renamed_and_resized(cache: Path) -> None:
     cases = claimed(**BOLD)
     assert len(cases) >= 24
     assert not failures(run(cache, cases))
-
-
-def test_every_family_with_the_careful_schedule(fast: dict[str, dict]) -> None:
-    report = {n: facts for n, facts in fast.items() if n.startswith("family")}
-    assert len(report) == len(FAMILIES)
-    assert not failures(report)
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from agent.view.trajectory import by_problem, turn_lines
 from evaluator.command.command_line import serve
 from evaluator.evaluation import Evaluation, Status
 from tests.agent.made_records import incorrect, keep, kernel_share, profile, turn, write_turns
-from tests.evaluator.made_evaluations import correct, unbuilt
+from tests.evaluator.made_evaluations import correct
 
 FIRST, SECOND = "# plan: one\nx = 1\n", "# plan: two\nx = 2\n"
 A, B = "level1_1_square", "level1_2_cube"
@@ -116,14 +116,6 @@ def test_json_is_the_records_as_they_stand(run: Path, capsys: pytest.CaptureFixt
     assert lines == (run / "turns.jsonl").read_text().splitlines()[:3]
 
 
-def test_a_build_error_is_explained_as_in_a_prompt(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    broken = unbuilt("cc1plus: error: no such option\n")
-    text = shown(capsys, write_turns(tmp_path / "run", [turn(0, broken)]))
-    assert "    First error (cc1plus): no such option\n" in text
-
-
 def test_a_traceback_is_shown_where_the_source_is_not_kept(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -177,14 +169,6 @@ def test_it_says_all_that_the_prompts_said(recorded: Path) -> None:
 
 def source_in(files: RunFiles) -> SourceReader:
     return lambda kernel: files.kernel(kernel) if files.kernel_path(kernel).exists() else ""
-
-
-def test_advice_that_was_followed_in_vain_is_told_as_the_prompt_did(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    text = shown(capsys, PROFILED, "--no-diff")
-    assert "  What the prompt advised\n" in text
-    assert "Followed before without a gain, and not advised again: libm_calls." in text
 
 
 def test_raw_metrics_are_shown_where_the_model_was_told(

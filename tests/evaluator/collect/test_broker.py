@@ -99,20 +99,15 @@ def served(asks: Callable[[Channel], None], timeout_s: float) -> float:
         asking.join()
 
 
-def test_who_never_stops_asking_gets_no_more_time() -> None:
+@pytest.mark.parametrize(("asked", "reads"), [(REFUSED, True), (LONG, False)])
+def test_who_never_stops_asking_or_does_not_read_gets_no_more_time(
+    asked: bytes, reads: bool
+) -> None:
     def asks(owner: Channel) -> None:
         while True:
-            owner.send(Kind.BUILD, REFUSED)
-            owner.receive()
-
-    with pytest.raises(WireTimeoutError):
-        served(asks, 0.5)
-
-
-def test_who_does_not_read_the_answer_holds_nobody_up() -> None:
-    def asks(owner: Channel) -> None:
-        while True:
-            owner.send(Kind.BUILD, LONG)
+            owner.send(Kind.BUILD, asked)
+            if reads:
+                owner.receive()
 
     with pytest.raises(WireTimeoutError):
         served(asks, 0.5)

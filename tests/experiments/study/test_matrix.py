@@ -15,6 +15,7 @@ import yaml
 from agent.record.run_files import RunFiles
 from experiments.runs import load_runs
 from tests.agent.llm.provider_server import ProviderServer, answer
+from tests.evaluator.executor.local_cluster import local_cluster
 from tests.task import task
 
 ROOT = Path(__file__).parents[3]
@@ -34,9 +35,7 @@ def server() -> Iterator[ProviderServer]:
     running.close()
 
 
-def write_plan(
-    folder: Path, url: str, *, models: int, seeds: int, workers: int = 3, rival: str = "none"
-) -> Path:
+def write_plan(folder: Path, url: str, *, models: int, seeds: int, **settings: object) -> Path:
     conditions = ["sample", "refine none", "refine G+E"]
     files = [folder / f"{name}.py" for name in PROBLEMS]
     for file, text in zip(files, PROBLEMS.values(), strict=True):
@@ -47,9 +46,10 @@ def write_plan(
             "problem": [str(file) for file in files],
             "device": "cpu",
             "budget": BUDGET,
-            "workers": workers,
-            "rival": rival,
+            "workers": 3,
+            "rival": "none",
             "timing_seconds": 0.1,
+            **settings,
         },
         "models": [
             {
@@ -132,6 +132,31 @@ def test_every_cell_is_there_once_however_often_it_is_killed(
         assert len(found) == 1 and next(iter(found)).eager_us
     assert [each["problems"] for each in told["answers"]] == [len(PROBLEMS)] * models
     assert {each["better"] for each in told["answers"]} == {""}
+
+
+@pytest.mark.slow
+def test_a_study_on_a_cluster_goes_on_after_a_kill(tmp_path: Path, server: ProviderServer) -> None:
+    """Its kernels are judged on a real Ray cluster of one node."""
+    # A judge's verdict on this one takes no compiler and no measurement.
+    server.replies[0] = answer("```python\nclass ModelNew:\n    pass\n```")
+    study, whole = tmp_path / "study", 3 * len(PROBLEMS) * BUDGET
+    with local_cluster(nodes=1) as cluster:
+        place = {"executor": "ray", "ray_address": cluster.address}
+        plan = write_plan(tmp_path, server.url, models=1, seeds=1, **place)
+        command = begin(plan, study)
+        while not any(file.read_bytes() for file in study.glob("*/turns.jsonl")):
+            assert command.poll() is None, command.communicate()
+            time.sleep(0.05)
+        command.kill()
+        command.communicate()
+        assert len(load_runs(study)) < whole, "the kill came in the middle"
+        out, err = begin(plan, study).communicate(timeout=300)
+    assert json.loads(out)["answers"][0]["problems"] == len(PROBLEMS), err
+    turns = load_runs(study)
+    assert len(turns) == whole
+    assert not turns.duplicated(["run", "problem", "sample", "turn"]).any()
+    assert set(turns["reason"]) == {"construct_raised"}, "each answer got a judge's verdict"
+    assert {RunFiles(study / name).environment()["executor"] for name in turns["run"]} == {"ray"}
 
 
 @pytest.mark.slow

@@ -33,11 +33,12 @@ def judge(actual, exact, precision=Precision.FP32, inputs=(), accumulation=1, **
 
 
 @pytest.mark.parametrize(("case", "kernel"), HONEST)
-def test_honest_implementations_pass(case, kernel):
+def test_honest_implementations_pass_with_a_margin_of_two(case, kernel):
     verdict = CASES[case].judge(CASES[case].honest[kernel])
     assert verdict.ok
     assert verdict.mismatch is None
-    assert verdict.error_ratio <= verdict.error_ratio_limit
+    margin = 1.0 if "16" in case.split()[0] else 0.5  # none in 16 bits
+    assert verdict.error_ratio <= margin * verdict.error_ratio_limit
 
 
 @pytest.mark.parametrize(("case", "kernel"), DISHONEST)
@@ -47,16 +48,6 @@ def test_dishonest_implementations_are_refused(case, kernel):
     assert verdict.mismatch.kind == "values"
     assert verdict.mismatch.wrong > 0
     assert verdict.mismatch.patterns
-
-
-def test_honest_ratios_keep_a_margin_of_two():
-    worst = max(
-        v.error_ratio / v.error_ratio_limit
-        for name, kernel in HONEST
-        if "16" not in name.split()[0]
-        for v in [CASES[name].judge(CASES[name].honest[kernel])]
-    )
-    assert worst < 0.5
 
 
 def test_count_shape_and_dtype_are_exact():

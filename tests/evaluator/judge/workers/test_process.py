@@ -21,14 +21,6 @@ def zygote() -> Iterator[Zygote]:
     started.close()
 
 
-def test_nobody_outlives_the_zygote(zygote):
-    worker = zygote.fork(WorkerLimits(memory_bytes=16 * 2**30, cpu_seconds=60))
-    assert "dies_with_parent" in worker.isolation
-    os.kill(zygote._process.pid, 9)
-    assert not still_running({worker.pid, worker.init} - {None})
-    worker.end()
-
-
 def test_how_a_worker_ended_is_told(zygote):
     killed = zygote.fork(WorkerLimits(memory_bytes=16 * 2**30, cpu_seconds=60))
     os.kill(killed.pid, 11)
