@@ -20,25 +20,19 @@ _DEFINED = re.compile(
     r"(?:__global__[\s\w]*?(?:__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)[\s\w]*?)?\b"
     r"|@triton\.jit\b.*\n(?:\s*@.*\n)*\s*def\s+)(\w+)\s*\("
 )
-_STALL = re.compile(r"stall_\w+")
-"""Heads of the counts of all samples; those of samples without an issue have words behind."""
-_NO_WAITS = ("stall_selected", "stall_not_selected")
+_STALL = re.compile(r"(?:stall|smsp__pcsamp_warps_issue_stalled)_((?!\w*_not_issued)\w+)")
+"""Heads of the counts of all samples, whose names depend on how they were asked for; those of
+samples without an issue have words behind."""
+_NO_WAITS = ("selected", "not_selected")
 """A warp that was sampled while it issued, or while another one did: it could have issued."""
 _QUANTITIES = {
-    "stall_branch_resolving": "stall_branch",
-    "stall_dispatch": "stall_dispatch",
-    "stall_gmma": "stall_tensor",
-    "stall_imc": "stall_constant",
-    "stall_lg": "stall_lg_throttle",
-    "stall_long_sb": "stall_long_scoreboard",
-    "stall_math": "stall_math_pipe",
-    "stall_mio": "stall_mio_throttle",
-    "stall_no_inst": "stall_no_instruction",
-    "stall_short_sb": "stall_short_scoreboard",
-    "stall_sleep": "stall_sleeping",
-    "stall_tex": "stall_tex_throttle",
-}
-"""The page's short names, as `ncu_metrics.QUANTITIES` has them; the others are the same there."""
+    "branch_resolving": "branch", "dispatch_stall": "dispatch", "gmma": "tensor",
+    "warpgroup_arrive": "tensor", "imc": "constant", "imc_miss": "constant", "lg": "lg_throttle",
+    "long_sb": "long_scoreboard", "math": "math_pipe", "math_pipe_throttle": "math_pipe",
+    "mio": "mio_throttle", "no_inst": "no_instruction", "no_instructions": "no_instruction",
+    "short_sb": "short_scoreboard", "sleep": "sleeping", "tex": "tex_throttle",
+}  # fmt: skip
+"""The page's names, as `ncu_metrics.QUANTITIES` has them; the others are the same there."""
 
 
 def likely_kernel(source: str) -> str | None:
@@ -67,8 +61,7 @@ def parse_source(text: str) -> tuple[SourceLine, ...]:
     places = [sampled.place(max(files, key=lambda file: files[file])) for sampled in listing]
     waits: dict[_Place, Counter[tuple[str, str, int]]] = {}
     for at, sampled in enumerate(listing):
-        for stall, count in sampled.stalls.items():
-            reason = _QUANTITIES.get(stall, stall)
+        for reason, count in sampled.stalls.items():
             blamed, what = code.producer(at, reason)
             found = waits.setdefault(places[blamed], Counter())
             user = places[at] if what else places[blamed]
@@ -153,8 +146,9 @@ def _instructions(text: str) -> list[_Sampled]:
 def _stalls(head: list[str], cells: list[str]) -> Counter[str]:
     return Counter(
         {
-            name: int(count)
+            f"stall_{_QUANTITIES.get(stall[1], stall[1])}": int(count)
             for name, count in zip(reversed(head), reversed(cells), strict=False)
-            if _STALL.fullmatch(name) and name not in _NO_WAITS and count.isdigit() and count != "0"
+            if (stall := _STALL.fullmatch(name)) and stall[1] not in _NO_WAITS
+            if count.isdigit() and count != "0"
         }
     )
