@@ -15,7 +15,7 @@ from typing import IO
 from evaluator.builder.toolchain import find_tool, printed_by
 from evaluator.collect.collected import Collected, KernelTrace
 from evaluator.collect.nsight import read_report
-from evaluator.collect.nsight.ncu_metrics import SAMPLES, SECTIONS, names
+from evaluator.collect.nsight.ncu_metrics import SAMPLES, names
 from evaluator.collect.nsight.read_report import REPORT
 from evaluator.collect.target.broker import Broker
 from evaluator.collect.target.program import Program
@@ -172,7 +172,6 @@ def ncu_command(device_name: str) -> tuple[list[str], list[str]]:
     options += ["--target-processes", "application-only"]
     options += ["--profile-from-start", "off", "--clock-control", "none", "--apply-rules", "no"]
     options += ["--launch-count", str(_MOST_KERNELS), "--metrics", ",".join((*wanted, SAMPLES))]
-    options += [option for section in SECTIONS for option in ("--section", section)]
     return [ncu, *options], unknown
 
 

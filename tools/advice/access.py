@@ -10,9 +10,6 @@ from tools.profiling.profile_report import Bottleneck, Direction
 
 UP, DOWN = Direction.UP, Direction.DOWN
 _COALESCED_SECTORS = 4.0
-_SM_REGISTERS = 65536
-_MOST_REGISTERS = 254
-"""A thread has 255 at most; a compiler may leave one."""
 
 
 def _scattered(f: Figures, kind: str) -> Found | None:
@@ -91,19 +88,8 @@ def _local(f: Figures) -> float:
 
 
 def _spills(f: Figures) -> bool:
-    """Whether most local accesses are to spilled registers, and not to arrays.
-
-    Where they were not counted: the threads of a warp spill to neighbouring addresses, and index
-    arrays each in its own way. And a compiler spills when it may use no more registers: 255, or
-    what leaves room for a whole number of blocks on an SM.
-    """
-    if "spill_requests" in f:
-        return f["spill_requests"] >= 0.5 * f["local_requests"]
-    if f.get("sectors_per_local_load", 0.0) > 1.25 * _COALESCED_SECTORS:
-        return False
-    registers, block = f["registers"], max(1.0, f["block"])
-    fitting = {_SM_REGISTERS / (block * blocks) // 8 * 8 for blocks in range(1, 33)}
-    return registers >= _MOST_REGISTERS or registers in fitting
+    """Whether most local accesses are to spilled registers, and not to arrays."""
+    return f["spill_requests"] >= 0.5 * f["local_requests"]
 
 
 def _register_spills(f: Figures) -> Found | None:

@@ -100,8 +100,6 @@ def _local_accesses(known: dict[str, float]) -> Iterator[tuple[str, float]]:
         return
     local = known["local_loads"] + known.get("local_stores", 0.0)
     yield "local_requests", local
-    if known["local_loads"] and "local_load_sectors" in known:
-        yield "sectors_per_local_load", known["local_load_sectors"] / known["local_loads"]
     others = known.get("load_requests", 0.0) + known.get("store_requests", 0.0)
     if local + others > 0:
         yield "local_share", local / (local + others)

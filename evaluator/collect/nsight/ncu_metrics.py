@@ -34,7 +34,6 @@ _SM_PARTS = (
 # the SM's alone took 4 more passes.
 QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "time_us": ("sum", ("gpu__time_duration.sum",)),
-    # Of the SMs, on average while the kernel ran.
     "sm_clock_hz": ("mean", ("gpc__cycles_elapsed.avg.per_second",)),
     # throughput, per cent of peak
     "dram_pct": ("mean", (f"gpu__dram_throughput{_ELAPSED}",)),
@@ -48,7 +47,6 @@ QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "fp64_pct": ("mean", (f"sm__pipe_fp64_cycles_active{_ELAPSED}",)),
     # On an H200 the second name reads 1.9 % for a kernel of plain fp32 arithmetic, the first 0.
     "tensor_pct": ("mean", tuple(f"sm__pipe_tensor_{name}{_ELAPSED}" for name in _TENSOR)),
-    "lsu_pct": ("mean", (f"sm__inst_executed_pipe_lsu{_ELAPSED}",)),
     "shared_pct": ("mean", (f"{_WAVEFRONTS}{_ELAPSED}",)),
     # traffic
     "dram_read_bytes": ("sum", ("dram__bytes_read.sum",)),
@@ -74,10 +72,6 @@ QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
     # local memory: spilled registers, and arrays that are indexed at run time
     "local_loads": ("sum", ("smsp__inst_executed_op_local_ld.sum",)),
     "local_stores": ("sum", ("smsp__inst_executed_op_local_st.sum",)),
-    "local_load_sectors": ("sum", ("l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum",)),
-    # Defined by the section MemoryWorkloadAnalysis. Another name for it, `sass__...spilling...`,
-    # reads as the number of all instructions (an H200, ncu 2025.3).
-    "spill_requests": ("sum", ("derived__local_spilling_requests",)),
     # instructions, of warps unless the name says threads
     "instructions": ("sum", ("smsp__inst_executed.sum",)),
     "threads_per_instruction": ("mean", ("smsp__thread_inst_executed_per_inst_executed.ratio",)),
@@ -125,17 +119,14 @@ QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "limit_blocks": ("shape", ("launch__occupancy_limit_blocks",)),
 }
 
-_DERIVED = "derived__"
-_UNLISTED = ("launch__", _DERIVED, "memory_", "sm__maximum_warps", "smsp__sass_")
+_UNLISTED = ("launch__", "memory_", "sm__maximum_warps", "smsp__sass_")
 """Not counters of the chip: the list that ncu prints leaves them out."""
 
 BUSIEST = frozenset({"sm_pct"})
 """The largest of their metrics stands for these."""
 
-SECTIONS = ("MemoryWorkloadAnalysis",)
 SAMPLES = "group:smsp__pcsamp_warp_stall_reasons"
-"""For which instructions warps waited: one more pass. The section SourceCounters would count what
-each instruction did as well, in a patched kernel that took up to 3 s."""
+"""Where warps waited, in one more pass: the section SourceCounters would patch the kernel, too."""
 
 
 def names(known: frozenset[str] | None = None) -> tuple[list[str], list[str]]:
@@ -150,8 +141,7 @@ def names(known: frozenset[str] | None = None) -> tuple[list[str], list[str]]:
         # Each further alternative could cost a pass: the first that the chip lists is enough.
         usable = listed if known is None or quantity in BUSIEST else listed[:1]
         usable = usable or [name for name in alternatives if name.startswith(_UNLISTED)]
-        # ncu gives up where it is asked for one of these by name: they come with their sections.
-        wanted += [name for name in usable if not name.startswith(_DERIVED)]
+        wanted += usable
         if not usable:
             missing.append(quantity)
     return list(dict.fromkeys(wanted)), missing

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from evaluator.collect.collected import KernelTrace
-from evaluator.collect.nsight.source_page import likely_kernel, parse_source, source_options
+from evaluator.collect.nsight import source_page
 from evaluator.collect.target.program import Program
 from evaluator.collect.target.target_request import read_request
 from evaluator.errors import ProfilerError
@@ -35,8 +35,8 @@ def read_report(ncu: str, folder: Path) -> KernelTrace:
 
     source = read_request(folder).candidate.source
     raw = page("--page", "raw")
-    guess = likely_kernel(source)
-    ahead = page(*source_options(guess)) if guess is not None else None
+    guess = source_page.likely_kernel(source)
+    ahead = page(*source_page.source_options(guess)) if guess is not None else None
     # It takes half a second, in which `ncu` reads.
     from evaluator.collect.nsight.raw_page import parse_raw
 
@@ -45,10 +45,16 @@ def read_report(ncu: str, folder: Path) -> KernelTrace:
     if own is None:
         return trace
     if ahead is None or own.name != guess:
-        ahead = page(*source_options(own.name))
+        ahead = page(*source_page.source_options(own.name))
     # Figures are worth having without lines, which not every kernel has.
-    lines = parse_source(ahead.finish(_TIMEOUT_S, whole=True, may_fail=True))
-    with_lines = own.model_copy(update={"lines": lines})
+    text = ahead.finish(_TIMEOUT_S, whole=True, may_fail=True)
+    metrics = own.metrics
+    if (spills := source_page.only_spills(text)) is not None:
+        local = sum(metrics.get(name) or 0.0 for name in ("local_loads", "local_stores"))
+        metrics = metrics | {"spill_requests": local if spills else 0.0}
+    with_lines = own.model_copy(
+        update={"lines": source_page.parse_source(text), "metrics": metrics}
+    )
     kernels = tuple(with_lines if kernel is own else kernel for kernel in trace.kernels)
     return trace.model_copy(update={"kernels": kernels})
 

@@ -35,6 +35,10 @@ _QUANTITIES = {
 """The page's names, as `ncu_metrics.QUANTITIES` has them; the others are the same there."""
 
 
+_LOCAL = re.compile(r"\b(?:LDL|STL)[.\w]* (?:\w+, )?\[([^\]]+)\]")
+_FIXED = re.compile(r"R1(?:\+-?0x[\da-f]+)?")
+
+
 def likely_kernel(source: str) -> str | None:
     """The one kernel that the candidate's file seems to define; None where it has several.
 
@@ -73,6 +77,13 @@ def parse_source(text: str) -> tuple[SourceLine, ...]:
         if stalls.total() >= _LEAST_SHARE * whole
     ]
     return tuple(sorted(lines, key=lambda line: -line.share)[:_MOST_LINES])
+
+
+def only_spills(text: str) -> bool | None:
+    """Whether all local memory is accessed at fixed places, as spilled registers are, and arrays
+    that are indexed at run time are not; None where there is no access."""
+    places = _LOCAL.findall(text)
+    return all(_FIXED.fullmatch(place) for place in places) if places else None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.collect.nsight.source_page import likely_kernel, parse_source
+from evaluator.collect.nsight.source_page import likely_kernel, only_spills, parse_source
 
 DATA = Path(__file__).parents[2] / "data" / "ncu"
 COLUMN_SUMS = (DATA / "column_sums_h200_source.csv").read_text()
@@ -47,6 +47,13 @@ def test_lines_come_with_the_worst_first() -> None:
         (14, "stall_barrier", "", None),
     ]
     assert sum(line.share for line in lines) <= 1.0
+
+
+def test_what_is_spilled_lies_at_fixed_places_of_the_stack() -> None:
+    assert only_spills(COLUMN_SUMS) is None
+    spilled = '"@P0 STL.64 [R1+0x8], R2 ","LDL R9, [R1] "'
+    assert only_spills(spilled)
+    assert not any(only_spills(f"{spilled} LDL R9, [{at}]") for at in ("R14", "R1+UR4"))
 
 
 def test_quotes_in_a_line_of_source_break_nothing() -> None:
