@@ -3,9 +3,9 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 from agent.job import FIRST, two_stage_interrupt
+from tests.waiting import once
 
 STUBBORN = """
 import sys, threading, time
@@ -41,10 +41,7 @@ def test_the_first_ctrl_c_sets_the_event_and_the_old_handler_comes_back() -> Non
     with two_stage_interrupt(stop, said.append, at_once=lambda: None):
         os.kill(os.getpid(), signal.SIGINT)
         assert stop.wait(5)
-    deadline = time.monotonic() + 5
-    while not said and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert said == [FIRST]
+    assert once(lambda: said) == [FIRST]
     assert signal.getsignal(signal.SIGINT) is before
 
 

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from agent.show import command as show
 from evaluator.command.command_line import serve
 from tests.agent.quick_task import QUICK_TASK
 from tests.agent.relay_answers import answering
+from tests.waiting import once
 
 PROBLEM = "level1_7_rms_norm"
 ROOT = Path(__file__).parents[2]
@@ -161,9 +161,7 @@ def test_the_first_interruption_drains_and_saves(tmp_path: Path) -> None:
         text=True,
     )
     try:
-        deadline = time.monotonic() + 60
-        while not list(relay.glob("*.prompt.md")) and time.monotonic() < deadline:
-            time.sleep(0.1)
+        once(lambda: list(relay.glob("*.prompt.md")))
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=60)
     finally:

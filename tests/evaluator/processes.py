@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from tests.waiting import once
+
 
 def is_running(pid: int) -> bool:
     """Whether it is there and not only waiting for somebody to take note of its end."""
@@ -27,15 +29,14 @@ def descendants(pid: int) -> set[int]:
     return found
 
 
-def descendants_once(word: str, pid: int, patience_s: float = 60.0) -> set[int]:
+def descendants_once(word: str, pid: int) -> set[int]:
     """`descendants`, once the command line of one of them has that word in it."""
-    end = time.monotonic() + patience_s
-    while time.monotonic() < end:
+
+    def found() -> set[int]:
         below = descendants(pid)
-        if any(word in _command_line(each) for each in below):
-            return below
-        time.sleep(0.005)
-    raise TimeoutError(f"no process below {pid} runs {word}")
+        return below if any(word in _command_line(each) for each in below) else set()
+
+    return once(found, why=lambda: f"no process below {pid} runs {word}")
 
 
 def _command_line(pid: int) -> str:

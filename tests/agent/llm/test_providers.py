@@ -12,6 +12,7 @@ from agent.llm.relay import RelayClient
 from agent.record.completion import Completion, CompletionRequest, Message, Tell, unheard
 from problems.errors import UsageError
 from tests.agent.llm.test_recording import made_run
+from tests.waiting import once
 
 PROMPT = "Write a kernel.\n\n```python\nx = 1\n```\n"
 
@@ -89,9 +90,7 @@ class Answerer(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        deadline = time.monotonic() + 30
-        while not self.prompt.exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
+        once(self.prompt.exists)
         self.seen = self.prompt.read_text()
         with self.answer.open("w") as file:
             for piece in self.pieces:

@@ -7,9 +7,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from evaluator.judge.bounds.ceilings import measure_ceilings
 from tests.evaluator.collect.stand_in_ncu import GPU, stand_in_ncu
 from tests.evaluator.collect.target_requests import REFERENCE, request
 from tests.evaluator.processes import descendants, is_running, still_running
+from tests.waiting import once
 
 pytestmark = pytest.mark.thorough
 
@@ -84,17 +84,13 @@ def waiting(session: NcuSession) -> int:
 
 def asleep_at_the_gate(pid: int) -> None:
     """Wait until the target below `pid` has imported all it needs and holds the gate open."""
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        for child in descendants(pid):
-            try:
-                opened = [fd.readlink().name for fd in Path(f"/proc/{child}/fd").iterdir()]
-            except OSError:
-                continue
-            if "gate" in opened:
-                return
-        time.sleep(0.05)
-    raise AssertionError("the target never waited")
+
+    def waits(child: int) -> bool:
+        with suppress(OSError):
+            return any(fd.readlink().name == "gate" for fd in Path(f"/proc/{child}/fd").iterdir())
+        return False
+
+    once(lambda: any(map(waits, descendants(pid))))
 
 
 def test_each_candidate_has_a_process_of_its_own_and_the_second_is_started_ahead(
@@ -210,7 +206,4 @@ def test_an_owner_that_is_killed_while_its_candidate_runs_leaves_no_process(
 ) -> None:
     request("open('runs', 'w')\nimport time\ntime.sleep(300)", tmp_path)
     with owner(place, tmp_path):
-        end = time.monotonic() + 60
-        while not list(place.glob("*/runs")):
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        once(lambda: list(place.glob("*/runs")))

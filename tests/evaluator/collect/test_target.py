@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from evaluator.collect.target.target import COLLECTED, Target
 from evaluator.collect.target.target_request import REQUEST
 from evaluator.errors import ProfilerError
 from tests.evaluator.processes import descendants, is_running, still_running
+from tests.waiting import once
 
 GATE = "gate"
 
@@ -29,6 +29,10 @@ def folder(tmp_path: Path, place: Path) -> Path:
 
 def shell(script: str) -> Target:
     return Target("ncu", ["sh", "-c", script])
+
+
+def sleeps(pid: int) -> bool:
+    return b"sleep" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def collected(target: Target, folder: Path, timeout_s: float = 20) -> Collected:
@@ -53,8 +57,7 @@ def test_the_request_is_not_there_before_it_is_handed_over(folder: Path) -> None
     script = f"ls > listed; mv listed before; read since < {GATE}; ls > after"
     script += f"; echo '{written}' > {COLLECTED}"
     with closing(shell(f"{script}; cat before after > report")) as target:
-        while not list(Path(tempfile.gettempdir()).glob("*/before")):
-            time.sleep(0.01)
+        once(lambda: list(Path(tempfile.gettempdir()).glob("*/before")))
         collected(target, folder)
     listed = (folder / "report").read_text().split()
     assert listed.count(REQUEST) == 1
@@ -88,16 +91,7 @@ def test_the_time_out_counts_from_the_handing_over_and_ends_the_group(
     folder: Path,
 ) -> None:
     with closing(shell("sleep 300 & sleep 300")) as target:
-        end = time.monotonic() + 20
-        while (
-            sum(
-                b"sleep" in Path(f"/proc/{pid}/cmdline").read_bytes()
-                for pid in descendants(target.pid)
-            )
-            < 2
-        ):
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        once(lambda: sum(map(sleeps, descendants(target.pid))) >= 2)
         below = descendants(target.pid)
         apart = any(b"walled" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in below)
         assert target.waits

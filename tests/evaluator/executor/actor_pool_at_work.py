@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -16,13 +15,7 @@ import ray
 from ray.exceptions import RaySystemError
 
 from evaluator.executor.actor_pool import ActorPool
-
-
-def wait_for(pool: ActorPool, judges: int) -> None:
-    end = time.monotonic() + 60
-    while pool.size != judges and time.monotonic() < end:
-        time.sleep(0.1)
-    assert pool.size == judges, pool.size
+from tests.waiting import once
 
 
 @contextmanager
@@ -44,14 +37,11 @@ def nodes_unknown() -> Iterator[Callable[[], int]]:
 def loses_sight() -> None:
     pool = ActorPool("cpu")
     with nodes_unknown() as asked:
-        end = time.monotonic() + 60
-        while asked() < 3 and time.monotonic() < end:
-            time.sleep(0.1)
-        assert asked() >= 3, "it goes on looking"
+        once(lambda: asked() >= 3, why=lambda: "it does not go on looking")
     with pool.lent([]) as judge:
         pool.evict(judge)
-    wait_for(pool, 0)
-    wait_for(pool, 1)
+    once(lambda: pool.size == 0)
+    once(lambda: pool.size == 1)
 
 
 def lends() -> None:

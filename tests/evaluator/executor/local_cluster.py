@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from evaluator.ipc.service import Service, respond
 from evaluator.ipc.wire import Channel, ClosedError
@@ -61,7 +62,10 @@ def local_cluster(nodes: int) -> Iterator[LocalCluster]:
         # Ray's word for a cluster of one host: it listens on loopback alone.
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     }
-    with tempfile.TemporaryDirectory(prefix="refinery-ray-") as folder, _environment(settings):
+    with (
+        tempfile.TemporaryDirectory(prefix="refinery-ray-") as folder,
+        patch.dict(os.environ, settings),
+    ):
         process = Service("tests.evaluator.executor.local_cluster", folder)
         try:
             cluster = LocalCluster(process, process.ask(b"address").decode())
@@ -70,17 +74,6 @@ def local_cluster(nodes: int) -> Iterator[LocalCluster]:
             yield cluster
         finally:
             process.close()
-
-
-@contextmanager
-def _environment(settings: dict[str, str]) -> Iterator[None]:
-    before = dict(os.environ)
-    os.environ.update(settings)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
 
 
 def main(fd: int, folder: Path) -> None:

@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from evaluator.executor.builders import builders_for
 from evaluator.executor.ray import RayExecutor
 from evaluator.walls.environment import python_path
 from tests.evaluator.executor.local_cluster import LocalCluster, local_cluster
+from tests.waiting import once
 
 pytestmark = pytest.mark.thorough
 
@@ -92,15 +92,9 @@ def test_a_node_with_another_version_of_this_program_is_left_and_told_once(
             executor._driver._log.seek(0)
             return executor._driver._log.read().decode()
 
-        def wait_until(so: Callable[[], bool]) -> None:
-            end = time.monotonic() + 60
-            while not so() and time.monotonic() < end:
-                time.sleep(0.2)
-            assert so(), told()
-
         cluster.join(packages=altered("device_name", "name_of_device"))
-        wait_until(lambda: "name_of_device" in told())
+        once(lambda: "name_of_device" in told(), why=told)
         # And who is well is welcome all the same.
         cluster.join()
-        wait_until(lambda: executor.judges == 2)
+        once(lambda: executor.judges == 2, why=told)
         assert told().count("no judge on node ") == 1

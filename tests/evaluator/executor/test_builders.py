@@ -13,6 +13,7 @@ from evaluator.hardware.device_lock import device_lock, device_lock_if_free
 from tests.evaluator.executor.stand_in_builder import BUILT
 from tests.evaluator.executor.stand_in_service import MEETING_S
 from tests.evaluator.made_requests import evaluation_request
+from tests.waiting import once
 
 
 @pytest.fixture(autouse=True)
@@ -98,8 +99,7 @@ def test_nothing_is_built_early_beside_a_measurement_on_the_cpu(make, tmp_path: 
 def test_nothing_is_measured_on_the_cpu_beside_an_early_build(make, tmp_path: Path) -> None:
     builders = make("cpu")
     builders.begin(request("build come under-way\nbuild await go"))
-    while not (tmp_path / "meeting-under-way").exists():
-        pass
+    once((tmp_path / "meeting-under-way").exists)
     with device_lock_if_free("cpu") as free:
         assert not free
     come(tmp_path, "go")
@@ -111,8 +111,7 @@ def test_closing_waits_for_no_early_build(make, tmp_path: Path) -> None:
     builders = make("cuda:0")
     builders.begin(request("build come begun\nbuild await never"))
     builders.begin(request("build come queued"))
-    while not (tmp_path / "meeting-begun").exists():
-        pass
+    once((tmp_path / "meeting-begun").exists)
     begin = time.monotonic()
     builders.close()
     assert time.monotonic() - begin < MEETING_S / 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -12,6 +11,7 @@ import pytest
 from evaluator.errors import JudgeDiedError, UnusableReferenceError
 from evaluator.executor.device_slots import DeviceSlot, DeviceSlots, Rank
 from evaluator.ipc.service import Service
+from tests.waiting import once
 
 
 @pytest.fixture
@@ -57,9 +57,7 @@ class Line:
         thread = threading.Thread(target=go)
         thread.start()
         self._threads.append(thread)
-        end = time.monotonic() + 30
-        while len(self.slots._waiting) == waiting and time.monotonic() < end:
-            time.sleep(0.001)
+        once(lambda: len(self.slots._waiting) != waiting)
 
     def end(self) -> list[str]:
         for thread in self._threads:

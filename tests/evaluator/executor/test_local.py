@@ -22,6 +22,7 @@ from evaluator.rival import CheckRequest
 from tests.evaluator.deep_audit.programs import SLOW_WHEN_WATCHED, program
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS, evaluation_request
 from tests.evaluator.processes import descendants, descendants_once, still_running
+from tests.waiting import once
 
 STAGES: list[str] = []
 SLOW = f"import time\ntime.sleep(30)\n{HONEST}"
@@ -105,8 +106,7 @@ def test_a_turn_ends_the_audit_of_a_second_verdict(executor: LocalExecutor) -> N
     (slot,) = executor._slots
     with ThreadPoolExecutor(1) as pool:
         audited = pool.submit(executor.evaluate, second)
-        while not slot.ends and not audited.done():
-            time.sleep(0.01)
+        once(lambda: slot.ends or audited.done())
         assert executor.evaluate(request("raise ValueError")).status is Status.RUNTIME_ERROR
         assert not audited.done(), "the turn has not waited for the audit"
         found = audited.result()

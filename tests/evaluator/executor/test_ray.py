@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import socket
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -30,6 +29,7 @@ from tests.evaluator.executor.local_cluster import LocalCluster, local_cluster
 from tests.evaluator.executor.test_local import request
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
 from tests.evaluator.processes import descendants, still_running
+from tests.waiting import once
 
 pytestmark = pytest.mark.thorough
 
@@ -50,22 +50,14 @@ def executor(cluster: LocalCluster) -> Iterator[RayExecutor]:
         yield running
 
 
-def wait_for(judges: int, executor: RayExecutor) -> None:
-    end = time.monotonic() + 60
-    while executor.judges != judges and time.monotonic() < end:
-        time.sleep(0.2)
-    assert executor.judges == judges
-
-
 def begun(diary: Path, count: int) -> list[list[int]]:
     """The first `count` lines of a diary, once they are there: pids of service and actor."""
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        lines = diary.read_text().splitlines() if diary.exists() else []
-        if len(lines) >= count:
-            break
-        time.sleep(0.05)
-    return [list(map(int, line.split())) for line in lines]
+
+    def lines() -> list[str]:
+        found = diary.read_text().splitlines() if diary.exists() else []
+        return found if len(found) >= count else []
+
+    return [list(map(int, line.split())) for line in once(lines)]
 
 
 def test_a_problem_is_checked_at_a_judge_of_the_cluster(executor: RayExecutor) -> None:
@@ -77,7 +69,7 @@ def test_a_problem_is_checked_at_a_judge_of_the_cluster(executor: RayExecutor) -
 
 
 def test_the_judges_of_both_nodes_say_what_a_judge_here_would(executor: RayExecutor) -> None:
-    wait_for(2, executor)
+    once(lambda: executor.judges == 2)
     sources = [HONEST, HONEST.replace("* 2.0", "* 2.5"), "x = ("]
     with ThreadPoolExecutor(len(sources)) as pool:
         verdicts = list(pool.map(lambda source: executor.evaluate(request(source)), sources))
@@ -114,7 +106,7 @@ def test_a_question_that_kills_every_judge_is_given_up(
 def test_a_lost_node_loses_no_question_and_a_new_one_judges(
     executor: RayExecutor, cluster: LocalCluster, tmp_path: Path
 ) -> None:
-    wait_for(2, executor)
+    once(lambda: executor.judges == 2)
     diary = tmp_path / "diary"
     with ThreadPoolExecutor(2) as pool:
         asked = f"sleep 4 {diary}".encode()
@@ -126,7 +118,7 @@ def test_a_lost_node_loses_no_question_and_a_new_one_judges(
     assert executor.judges == 1
     assert len(services - still_running(services, patience_s=0.0)) == 1, "its processes are gone"
     cluster.join()
-    wait_for(2, executor)
+    once(lambda: executor.judges == 2)
 
 
 def test_a_cluster_without_what_is_asked_for_is_refused_in_one_line(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 
 from evaluator.executor.ray_judge import RayJudge
+from tests.waiting import once
 
 
 def test_a_judge_gets_nothing_of_rays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,8 +20,7 @@ def test_a_judge_gets_nothing_of_rays(monkeypatch: pytest.MonkeyPatch) -> None:
     try:
         (pid,) = judge._executor.judge_pids.values()
         # Empty for the moment in which the process becomes another program.
-        while not (told := Path(f"/proc/{pid}/environ").read_bytes()):
-            time.sleep(0.01)
+        told = once(Path(f"/proc/{pid}/environ").read_bytes)
         assert b"PATH=" in told
         assert b"RAY_AUTH_TOKEN" not in told
         assert (b"OMP_NUM_THREADS" in told) == wanted
