@@ -120,12 +120,6 @@ class DeepAudit(Record):
         return tuple(trial.note for trial in self.life if trial.outcome == "broken")
 
     @property
-    def overwrites_results(self) -> bool:
-        return any(
-            trial.life is Life.RESULT_KEPT and trial.outcome == "broken" for trial in self.life
-        )
-
-    @property
     def refusing(self) -> tuple[tuple[Tool, Finding], ...]:
         return tuple(
             (run.tool, finding)

@@ -26,8 +26,6 @@ from evaluator.evaluation import EvaluationRequest
 from evaluator.judge.context.problem_context import ProblemContext
 
 TOOLS = (Tool.MEMCHECK, Tool.RACECHECK, Tool.INITCHECK, Tool.SYNCCHECK)
-_CALLS = 1
-"""That `evaluator.collect.target.run` makes."""
 SANITIZERS_S = 40.0
 """For all tools of an audit together."""
 _LEAST_S = 1.0
@@ -129,7 +127,7 @@ def _watch(
         outcome="findings" if findings else "inconclusive" if note else "clean",
         note=note,
         findings=findings,
-        calls=0 if note else _CALLS,
+        calls=0 if note else 1,  # so many as `evaluator.collect.target.run` makes
         seconds=time.monotonic() - begin,
     )
 

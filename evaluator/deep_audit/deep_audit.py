@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from evaluator.audit_record import (
     DeepAudit,
     Finding,
+    Life,
     LifeTrial,
     Provenance,
     SanitizerRun,
@@ -179,6 +180,7 @@ class DeepAuditor:
 def with_audit(
     evaluation: Evaluation, audit: DeepAudit, origin: Origin, *, require: str = "any"
 ) -> Evaluation:
+    broken = {trial.life for trial in audit.life if trial.outcome == "broken"}
     update: dict[str, object] = {
         "audit": audit,
         "provenance": origin.label,
@@ -201,7 +203,7 @@ def with_audit(
             "message": _required(origin),
             "timing": None,
         }
-    elif require == "kept_results" and audit.overwrites_results:
+    elif require == "kept_results" and Life.RESULT_KEPT in broken:
         update |= {
             "status": Status.INTEGRITY,
             "reason": Reason.RESULT_OVERWRITTEN,

@@ -30,6 +30,8 @@ def main(fd: int, device: str, cache: Path) -> None:
     zygote = Zygote(device=device)
     # Before torch is loaded: libgomp's idle threads would spin and disturb the worker in hand.
     os.environ["OMP_WAIT_POLICY"] = "passive"
+    # In the memory of a GPU that PyTorch keeps, tensors of any other sizes find a place then.
+    os.environ.setdefault("PYTORCH_ALLOC_CONF", "expandable_segments:True")
     # Tensors of up to 32 MiB get memory that is kept: to ask the system took a third of verifying.
     libc = ctypes.CDLL(None)
     libc.mallopt(-3, 2**25)  # M_MMAP_THRESHOLD

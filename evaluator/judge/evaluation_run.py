@@ -28,6 +28,7 @@ from evaluator.judge.timing.samplings import Samplings
 from evaluator.judge.timing.timed_workers import (
     FEWEST_WORKERS,
     is_enough,
+    is_large,
     most_workers,
     room_for,
 )
@@ -417,11 +418,16 @@ class EvaluationRun:
         in_time = int(min(most, self.allowance.left_s / each_s))
         count = in_time if in_time >= FEWEST_WORKERS and room_for(context, runner, 1) else 1
         seconds = context.settings.timing_seconds / count
-        samplings = [self._sampled(runner, seconds, (), count > 1)]
+        samplings, large = [self._sampled(runner, seconds, (), count > 1)], is_large(runner)
         while len(samplings) < count and not is_enough(context, samplings):
             timed = len(samplings)
             wanted = (FEWEST_WORKERS if timed < FEWEST_WORKERS else count) - timed
-            more = room_for(context, runner, wanted)
+            if large:
+                with context.memory.settled_after():
+                    context.baselines.end_further()
+                    if context.sequence is None:
+                        runner.close()
+            more = room_for(context, runner, 1 if large else wanted)
             if not more:
                 count = timed
                 break

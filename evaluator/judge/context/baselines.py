@@ -92,10 +92,6 @@ class Baselines:
                 other.memory_bytes = self._runners[BaselineName.EAGER, 0].memory_bytes
                 self._runners[BaselineName.EAGER, number] = other
 
-    @property
-    def further(self) -> list[ModuleRunner]:
-        return [runner for (_, number), runner in self._runners.items() if number]
-
     def end_further(self) -> None:
         """End the workers of eager after the first, until they are needed again."""
         for key in [key for key in self._runners if key[1]]:

@@ -89,9 +89,8 @@ class JudgeMemory:
             return
         given_back = self._all_given_back()
         # What was given back and taken again is wiped by now: there is no more than all of it.
-        time.sleep(
-            min(self._total_bytes(), given_back - self._given_back_bytes) / _WIPED_BYTES_PER_S
-        )
+        wiped = min(self._total_bytes(), given_back - self._given_back_bytes)
+        time.sleep(wiped / _WIPED_BYTES_PER_S)
         self._given_back_bytes = given_back
 
     @contextmanager

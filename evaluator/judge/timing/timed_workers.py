@@ -23,7 +23,7 @@ _PER_SECOND = 4
 FEWEST_WORKERS, _MOST = 3, 6
 """With fewer, chance alone may bring the workers together."""
 _LARGE_BYTES = 2**30
-"""Of what a worker holds."""
+"""Of what a worker holds: several pairs of such workers at once would take much of a device."""
 
 
 def most_workers(settings: Settings) -> int:
@@ -43,13 +43,15 @@ def is_enough(context: ProblemContext, samplings: list[Sampling]) -> bool:
     return is_far and decided and interval.relative_width < context.settings.clear_width
 
 
+def is_large(runner: ModuleRunner) -> bool:
+    return _held_bytes(runner) > _LARGE_BYTES
+
+
 def room_for(context: ProblemContext, runner: ModuleRunner, wanted: int) -> int:
-    """How many of the wanted workers find memory. Large ones start one after the other. Before
-    these, and where memory is short, eager's workers beside the earlier ones end."""
-    is_large = _held_bytes(runner) > _LARGE_BYTES
-    sizes = [1] if is_large else range(wanted, 0, -1)
-    more = next((n for n in sizes if _has_room(context, runner, n)), 0)
-    if context.baselines.further and (is_large or not more):
+    """How many of the wanted workers find memory. Where it is short, eager's workers beside the
+    earlier ones end."""
+    more = next((n for n in range(wanted, 0, -1) if _has_room(context, runner, n)), 0)
+    if not more and len(context.baselines.running_eager) > 1:
         with context.memory.settled_after():
             context.baselines.end_further()
         more = int(_has_room(context, runner, 1))

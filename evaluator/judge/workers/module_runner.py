@@ -355,8 +355,8 @@ class ModuleRunner:
 
     def stand_still(self) -> None:
         """See that nothing of a held worker runs on. Raises `Rejection`."""
-        worker = self.worker
-        if self.device.type == "cpu" and not quiescence.stands_still(worker.pid, worker.init):
+        worker, on_cpu = self.worker, self.device.type == "cpu"
+        if on_cpu and not (worker.ended or quiescence.stands_still(worker.pid, worker.init)):
             message = "threads or processes of the candidate could not be stopped"
             raise Rejection(Status.INTEGRITY, Reason.NEVER_RESTS, message)
 
