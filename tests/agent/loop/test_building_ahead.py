@@ -13,7 +13,7 @@ from evaluator.hardware.device_lock import device_lock
 from experiments.bench.speed.catalogue import catalogue
 from problems.loader import load_problem
 from tests.agent.llm.provider_server import ProviderServer, answer
-from tests.agent.stand_in import Listener, StandInExecutor, kernel_answer
+from tests.agent.stand_in import kernel_answer
 from tests.agent.world import World
 
 AFTER = "That is the kernel."
@@ -31,28 +31,13 @@ class Watched(LocalExecutor):
         self.begun.put(request)
 
 
-class Looking(StandInExecutor):
-    """Looks at the run directory whenever it is asked to build."""
-
-    folder: Path
-    seen: list[dict[str, bytes]]
-
-    def build_ahead(self, request: EvaluationRequest) -> None:
-        super().build_ahead(request)
-        self.seen.append(files(self.folder))
-
-
 def asked(server: ProviderServer, **settings: object) -> dict[str, object]:
     model = {"model": "openai/test-model", "model_args": {"api_base": server.url}}
     return {"problems": ("first",), "budget": 1, "feedback": "E", **model, **settings}
 
 
-def files(folder: Path) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 @pytest.mark.thorough
-def test_a_kernel_is_built_before_its_answer_ends(
+def test_a_kernel_is_built_before_its_answer_ends_and_nothing_is_written(
     server: ProviderServer,
     world: World,
     tmp_path: Path,
@@ -66,7 +51,7 @@ def test_a_kernel_is_built_before_its_answer_ends(
     kernel = next(each for each in catalogue() if each.name == "cpp/swish_openmp")
     text = f"First I think.\n\n```python\n{kernel.source}```\n\n{AFTER} It is quick."
     libraries: list[Path] = []
-    stored: list[int] = []
+    written: list[str] = []
     with Watched("cpu", cache=tmp_path / "cache") as executor:
         executor.begun = queue.Queue()
 
@@ -75,14 +60,14 @@ def test_a_kernel_is_built_before_its_answer_ends(
             # One at a time: what comes behind the early build begins when that has ended.
             executor._builders._early.submit(lambda: None).result()
             libraries.extend((tmp_path / "cache" / "libraries").glob("*/*.so"))
-            stored.append(len(list((tmp_path / "run" / "completions").glob("*"))))
+            written.extend(path.parent.name for path in (tmp_path / "run").rglob("*"))
 
         server.will(replace(answer(text), midway=(AFTER, wait_for_the_library)))
         world.client, world.executor, world.problem = LiteLLMClient(), executor, load_problem
         judged = {"device": "cpu", "backend": "cpp", "timing_seconds": 0.1}
         world.run(**asked(server, problems=(kernel.problem.id,), **judged))
     assert len(libraries) == 1
-    assert stored == [0]
+    assert "prompts" in written and not {"completions", "kernels"} & {*written}
     (turn,) = world.files.turns()
     assert turn.evaluation.status is Status.CORRECT
     assert turn.evaluation.build is not None and turn.evaluation.build.cached
@@ -94,22 +79,3 @@ def test_a_kernel_that_was_judged_is_not_built_again(server: ProviderServer, wor
     world.run(**asked(server, budget=3))
     assert [turn.judged_with for turn in world.files.turns()] == ["", "first.0.0", "first.0.0"]
     assert list(world.diary.count("build").values()) == [1]
-
-
-def test_nothing_is_written_before_the_answer_is_stored(
-    server: ProviderServer, world: World, tmp_path: Path
-) -> None:
-    executor = Looking(world.diary)
-    executor.folder, executor.seen = tmp_path / "run", []
-    before: list[dict[str, bytes]] = []
-    started = "I am about to write."
-    server.will(
-        replace(
-            answer(f"{started}\n\n{kernel_answer(6)}Well."),
-            midway=(started, lambda: before.append(files(executor.folder))),
-        )
-    )
-    world.client, world.executor, world.listener = LiteLLMClient(), executor, Listener()
-    world.run(**asked(server))
-    assert executor.seen == before
-    assert not any("/completions/" in name or "/kernels/" in name for name in before[0])
