@@ -14,7 +14,7 @@ from agent.loop.problem_check import ProblemCheck
 from agent.loop.problem_turns import Ledger, ProblemTurns
 from agent.prompt.prompt import Hardware
 from agent.record.completion import ModelClient
-from agent.record.events import Watch
+from agent.record.events import Display
 from agent.record.store import RunStore
 from evaluator.executor.executor import Executor
 from evaluator.settings import JudgeOptions, Settings
@@ -40,7 +40,7 @@ class Deps:
     deduplication: Deduplication
     ledger: Ledger
     turns: ProblemTurns
-    watch: Watch
+    watch: Display
     stop: threading.Event
     """Set: finish and record the turn in progress, then end."""
     clock: Callable[[], float] = field(default=time.monotonic)

@@ -20,7 +20,7 @@ from agent.loop.problem_run import ProblemRun
 from agent.loop.problem_turns import Ledger, ProblemTurns
 from agent.prompt.prompt import Hardware
 from agent.record.completion import ModelClient
-from agent.record.events import Display, Event, Watch
+from agent.record.events import Display, Event
 from agent.record.result import RunResult, Stop, charge_for, charge_for_wasted
 from agent.record.store import RunStore
 from agent.record.turn_log import TurnKey
@@ -42,7 +42,7 @@ def drive(
     profiler: Profiler,
     store: RunStore,
     place: Place | None = None,
-    watch: Watch | None = None,
+    watch: Display | None = None,
     stop: threading.Event | None = None,
     first_wait_s: float = 1.0,
     checks: Mapping[str, ProblemCheck] | None = None,
@@ -142,8 +142,8 @@ def _ledger(problems: Sequence[Problem], store: RunStore) -> Ledger:
     return ledger
 
 
-class _OneAtATime:
-    def __init__(self, watch: Watch) -> None:
+class _OneAtATime(Display):
+    def __init__(self, watch: Display) -> None:
         self._watch = watch
         self._lock = threading.Lock()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Protocol
 
 from agent.record.confirmation import Confirmation
 from agent.record.result import ProblemResult, Spent
@@ -98,19 +97,12 @@ class ProblemFinished(Event):
     result: ProblemResult
 
 
-class Watch(Protocol):
-    """Receives every event. `drive` calls it from its worker threads, one call at a time."""
-
-    def notice(self, event: Event) -> None:
-        """Take note; must return at once."""
-        ...
-
-
 class Display:
     """The base of all views: it shows no progress, and prints messages on stderr."""
 
     def notice(self, event: Event) -> None:
-        pass
+        """Take note of what happens; must return at once. `drive` calls it from its worker threads,
+        one call at a time."""
 
     def say(self, text: str) -> None:
         print(text, file=sys.stderr, flush=True)

@@ -12,7 +12,7 @@ from typing import TextIO
 
 from agent.config.run_config import RunConfig
 from agent.record.claim import claim
-from agent.record.completion import Completion, CompletionRequest
+from agent.record.completion import Completion, CompletionRequest, Usage
 from agent.record.confirmation import Confirmation
 from agent.record.durable import (
     append_durably,
@@ -116,7 +116,7 @@ class RunStore(RunFiles, AbstractContextManager["RunStore"]):
     def journal(self, key: TurnKey, turn: PendingTurn) -> PendingTurn:
         """Write down how far a turn has come; returns `turn`."""
         # What a power cut takes of it can be done again; a bill can't be asked for again.
-        append = append_durably if turn.holds_a_bill else append_whole
+        append = append_durably if turn.wasted != Usage(cost_usd=0.0) else append_whole
         append(self._pending_path(key), turn.model_dump_json())
         self._pending[key] = turn
         return turn

@@ -140,11 +140,6 @@ class PendingTurn(Turn):
     in_flight: Work | None = None
     """Begun and not known to have ended: found at the start of a command, it is done again."""
 
-    @property
-    def holds_a_bill(self) -> bool:
-        """Something was billed that is written down nowhere else."""
-        return self.wasted != Usage(cost_usd=0.0)
-
 
 def read_pending_turn(lines: bytes) -> PendingTurn | None:
     """The last step that was written whole; None where a kill or a power cut left none. Then the

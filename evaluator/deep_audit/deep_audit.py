@@ -187,29 +187,21 @@ def with_audit(
         "notes": (*evaluation.notes, *([origin.note] if origin.note else [])),
         "seconds": evaluation.seconds.model_copy(update={"audit": audit.seconds}),
     }
+    status, reason, message = Status.INTEGRITY, None, ""
     if audit.refusing:
         tool, finding = audit.refusing[0]
-        update |= {
-            "status": Status.RUNTIME_ERROR,
-            "reason": Reason.RACE if tool is Tool.RACECHECK else Reason.MEMORY_ERROR,
-            "message": f"right by luck: {_NAMES.get(tool, tool)} found {finding}",
-            "detail": _detail([each for _, each in audit.refusing]),
-            "timing": None,
-        }
+        status = Status.RUNTIME_ERROR
+        reason = Reason.RACE if tool is Tool.RACECHECK else Reason.MEMORY_ERROR
+        message = f"right by luck: {_NAMES.get(tool, tool)} found {finding}"
+        update["detail"] = _detail([each for _, each in audit.refusing])
     elif require == "custom" and origin.label is not Provenance.CUSTOM:
-        update |= {
-            "status": Status.INTEGRITY,
-            "reason": Reason.NOT_CUSTOM if origin.label else Reason.PROVENANCE_UNKNOWN,
-            "message": _required(origin),
-            "timing": None,
-        }
+        reason = Reason.NOT_CUSTOM if origin.label else Reason.PROVENANCE_UNKNOWN
+        message = _required(origin)
     elif require == "kept_results" and Life.RESULT_KEPT in broken:
-        update |= {
-            "status": Status.INTEGRITY,
-            "reason": Reason.RESULT_OVERWRITTEN,
-            "message": "kept results are required, and the next call overwrites its result",
-            "timing": None,
-        }
+        reason = Reason.RESULT_OVERWRITTEN
+        message = "kept results are required, and the next call overwrites its result"
+    if reason is not None:
+        update |= {"status": status, "reason": reason, "message": message, "timing": None}
     # Not model_copy, which would not check that the payload fits the status.
     return Evaluation.model_validate(dict(evaluation) | update)
 

@@ -95,7 +95,8 @@ def own_code(libraries: Iterable[Path], source: str, texts: Texts = ()) -> OwnCo
     libraries = list(libraries)
     kernels, unseen, known = set(triton_kernels(source)), [], True
     for library in libraries:
-        defined = read_defined(_listing(library) or "")
+        listing = _listing(library) or ""
+        defined = {base_name(match["name"]) for match in _DEFINED.finditer(listing)}
         # The dynamic symbols can't be stripped.
         imports = _listing(library, "--dynamic", "--undefined-only")
         known &= bool(defined) and imports is not None
@@ -104,11 +105,6 @@ def own_code(libraries: Iterable[Path], source: str, texts: Texts = ()) -> OwnCo
     return OwnCode(
         len(libraries), frozenset(kernels), tuple(sorted(dict.fromkeys(unseen))[:8]), known, texts
     )
-
-
-def read_defined(listing: str) -> set[str]:
-    """Defined functions, from what `nm --demangle` prints."""
-    return {base_name(match["name"]) for match in _DEFINED.finditer(listing)}
 
 
 def read_unseen(listing: str) -> list[str]:

@@ -21,7 +21,7 @@ class TrialMemory:
     def __init__(self) -> None:
         self._where: list[int] | None = None
         self._pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
-        self._expected: list[torch.Tensor] = []
+        self.expected: list[torch.Tensor] = []
         self._actual: list[torch.Tensor] = []
 
     def inputs(self, values: Sequence[Any], memory: torch.Tensor) -> list[Any]:
@@ -48,12 +48,9 @@ class TrialMemory:
         for mine, given in self._pairs:
             mine.copy_(given)
 
-    def keep_expected(self, outputs: list[torch.Tensor]) -> None:
-        self._expected = outputs
-
     def compare(self, outputs: list[torch.Tensor]) -> None:
         """Take the memory that comparing takes; what it says is for the judge to find out."""
         self._actual = outputs
-        for one, other in zip(self._expected, outputs, strict=False):
+        for one, other in zip(self.expected, outputs, strict=False):
             if type(other) is torch.Tensor and (one.shape, one.dtype) == (other.shape, other.dtype):
                 torch.allclose(one, other)

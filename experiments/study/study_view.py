@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field
 
 from agent.record import figures
-from agent.record.events import Event, Profiled, TurnRecorded, Waiting
+from agent.record.events import Display, Event, Profiled, TurnRecorded, Waiting
 from agent.record.result import ProblemResult, Stop
 from experiments.study.cell import Cell
 
@@ -60,7 +60,7 @@ class StudyView:
 
 
 @dataclass(frozen=True)
-class CellWatch:
+class CellWatch(Display):
     view: StudyView
     cell: str
 

@@ -30,13 +30,9 @@ def holdings(judge: int) -> Holdings:
     return Holdings(
         processes=len(family),
         descriptors=sum(map(_open_files, family)),
-        folders=sum(1 for folder in _scratch_folders() for _ in folder.iterdir()),
+        folders=len(list(Path(tempfile.gettempdir()).glob("refinery-*/*"))),
         memory_kib=int(Path(f"/proc/{judge}/statm").read_text().split()[1]) * _PAGE_KIB,
     )
-
-
-def _scratch_folders() -> list[Path]:
-    return list(Path(tempfile.gettempdir()).glob("refinery-*"))
 
 
 def _open_files(pid: int) -> int:

@@ -58,15 +58,12 @@ def libraries() -> set[str]:
     return {entry.name for entry in (cache_folder() / "libraries").iterdir()}
 
 
-def best_tier() -> ProfilerTier:
-    return ProfilerTier.NCU if find_tool("ncu") is not None else ProfilerTier.TORCH_TRACE
-
-
 def test_vectorised_kernel_is_near_the_memory_bound(
     executor: LocalExecutor, tmp_path: Path
 ) -> None:
     result = profiled(executor, WIDE, tmp_path / "kept")
-    assert result.rung is best_tier(), result.rung_reason
+    best = ProfilerTier.NCU if find_tool("ncu") is not None else ProfilerTier.TORCH_TRACE
+    assert result.rung is best, result.rung_reason
     assert result.bottleneck in (Bottleneck.MEMORY_BANDWIDTH, Bottleneck.AT_THE_BOUND)
     assert [kernel.name for kernel in result.kernels if kernel.own] == [KERNEL]
     assert result.kernels[0].launches == 1

@@ -128,7 +128,7 @@ class WorkCounter(OperatorMode):
             key = storage_of(tensor)
             if key not in self._origins or key in self._changed:
                 continue
-            if work_rules.only_writes(name, position):
+            if position == 0 and name in work_rules.ONLY_WRITING:
                 continue
             size = unique_bytes(tensor)
             if name in work_rules.GATHERS and position == work_rules.GATHERS[name]:

@@ -54,11 +54,8 @@ GATHERS = {"embedding": 0, "index": 0, "index_select": 0, "gather": 0, "take": 0
 """Operators that read only some rows or elements of the operand at this place."""
 
 
-def only_writes(name: str, position: int) -> bool:
-    """Whether the operator never reads its tensor operand at this place."""
-    return position == 0 and name in ("copy_", "fill_", "zero_", "normal_", "uniform_")
-
-
+ONLY_WRITING = ("copy_", "fill_", "zero_", "normal_", "uniform_")
+"""Operators that never read their first operand."""
 READS_VALUES = frozenset({"_local_scalar_dense", "is_nonzero", "equal"})
 """Operators by which a module's Python code learns what its tensors hold."""
 _ASSERTING = frozenset({"binary_cross_entropy", "multinomial", "bernoulli", "poisson"})

@@ -12,10 +12,6 @@ from tests.agent.tuner.families import FAMILIES, module
 from tests.agent.tuner.written import written
 
 
-def nests(name: str) -> list[str]:
-    return [k.family for k in partition(trace(FAMILIES[name])).kernels]
-
-
 @pytest.mark.parametrize(
     ("family", "expected"),
     [
@@ -27,7 +23,7 @@ def nests(name: str) -> list[str]:
     ],
 )
 def test_one_kernel_is_enough(family: str, expected: list[str]) -> None:
-    assert nests(family) == expected
+    assert [k.family for k in partition(trace(FAMILIES[family])).kernels] == expected
 
 
 def test_what_follows_a_product_is_fused_with_the_norm() -> None:

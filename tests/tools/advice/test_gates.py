@@ -13,7 +13,6 @@ from tools.advice.rules import advise
 
 BY_LIBRARY: Figures = {"product_share": 0.4, "product_rate": 0.9, "library_share": 0.4}
 FP32: Figures = {"flops_ceiling": 5e13}
-IN_MEMORY: Figures = {"dram_pct": 80.0, "traffic_ratio": 1.0}
 FEW_WARPS: Figures = {"occupancy_limit_pct": 25.0, "limit_registers": 2.0, "registers": 128.0}
 SMALL: Figures = {"block": 32.0, "limit_warps": 64.0, "limit_blocks": 32.0}
 CONFLICTS: Figures = {"conflict_ways": 2.0, "stall_mio_throttle_share": 0.5}

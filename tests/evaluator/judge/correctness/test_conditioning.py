@@ -19,7 +19,6 @@ from evaluator.settings import Precision
 from tests.task import task
 
 CPU = torch.device("cpu")
-DRAWS = 800
 BY_ITS_MEAN = task(
     """
     a = x * 2 + y
