@@ -85,7 +85,7 @@ class Verification:
     explains: bool = True
     """Whether it is looked for why values are wrong, which takes seconds."""
     stage: Callable[[str], None] = lambda _: None
-    """Is told before that."""
+    """Is told of values that are wrong before it is looked for where and why."""
 
     def begin(self) -> None:
         """Another module, or other sizes: what is known of earlier calls does not hold there."""
@@ -145,7 +145,6 @@ class Verification:
         mismatch = verdict.mismatch
         assert mismatch is not None
         if self.explains and mismatch.kind == "values" and not context.reference.changes_inputs:
-            self.stage("wrong values: looking for why")
             # What explaining it takes is no part of the record.
             aside, allowance = self.copy(), outputs.runner.said.allowance
             outputs.runner.said.allowance = replace(
@@ -229,6 +228,7 @@ class Verification:
                     break
         if verdict.ok or not describing:
             return verdict
+        self.stage("wrong: looking for where and why")
         return self._compared(outputs, expected, exact, most_share=most_share, describing=True)
 
     def _compared(

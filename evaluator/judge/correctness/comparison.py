@@ -20,6 +20,7 @@ from evaluator.judge.correctness.accept_rule import Rule, rule
 from evaluator.judge.correctness.error_sums import ErrorSums, blocks, chunk
 from evaluator.judge.correctness.mismatch import Allowance, describe, structural
 from evaluator.judge.correctness.ties import tied
+from evaluator.judge.correctness.wrong_elements import indices
 from evaluator.settings import Precision
 
 ROW = 64
@@ -302,4 +303,4 @@ def _furthest(
     off = (k.double() - right).abs_() - one.allowance.relative * right.abs()
     place = int(off.nan_to_num(0.0).argmax())
     flat = one.place * columns + place if in_row else place * columns + one.place
-    return tuple(map(int, torch.unravel_index(torch.tensor(flat), tuple(shape))))
+    return tuple(map(int, indices(torch.tensor(flat), shape)))

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from evaluator.evaluation import Mismatch, WrongElement
 from evaluator.judge.correctness.patterns import recognise
-from evaluator.judge.correctness.wrong_elements import Wrong
+from evaluator.judge.correctness.wrong_elements import Wrong, indices
 from evaluator.mismatch_pattern import Pattern
 from evaluator.worker.values import dtype_name
 
@@ -92,7 +92,14 @@ def describe(
         total=actual.numel(),
         max_abs_error=found.max_abs_error,
         max_rel_error=found.max_rel_error,
-        examples=_examples(found, tuple(actual.shape)),
+        examples=tuple(
+            WrongElement(
+                index=tuple(map(int, indices(torch.tensor(at), actual.shape))),
+                expected=right,
+                actual=got,
+            )
+            for at, right, got in found.shown
+        ),
         patterns=patterns,
         details={"first_wrong_flat": int(found.flat[0]) if found.count else -1, **details},
     )
@@ -182,15 +189,4 @@ def _sample(actual: Tensor, expected: Tensor, wrong: Tensor, allowance: Allowanc
         max_abs_error=max_abs,
         max_rel_error=max_rel,
         shown=tuple((at, float(r[at]), float(k[at])) for at in shown),
-    )
-
-
-def _examples(found: Wrong, shape: tuple[int, ...]) -> tuple[WrongElement, ...]:
-    return tuple(
-        WrongElement(
-            index=tuple(map(int, torch.unravel_index(torch.tensor(at), shape))),
-            expected=expected,
-            actual=actual,
-        )
-        for at, expected, actual in found.shown
     )

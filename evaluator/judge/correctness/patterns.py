@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from evaluator.judge.correctness.place_patterns import places
-from evaluator.judge.correctness.wrong_elements import Detail, Wrong
+from evaluator.judge.correctness.wrong_elements import Detail, Wrong, indices
 from evaluator.mismatch_pattern import Pattern
 
 _MOSTLY = 0.4
@@ -115,7 +115,7 @@ def _transposed(found: Wrong, actual: Tensor) -> Detail | None:
         "channels_last": (0, *range(2, dims), 1),
         "channels_first": (0, dims - 1, *range(1, dims - 1)),
     }
-    index = torch.unravel_index(found.flat, shape)
+    index = indices(found.flat, shape)
     values = actual.reshape(-1)
     scale = float(found.expected.square().mean().sqrt())
     for name, order in orders.items():

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from evaluator.judge.correctness.wrong_elements import Detail, Wrong
+from evaluator.judge.correctness.wrong_elements import Detail, Wrong, indices
 from evaluator.mismatch_pattern import Pattern
 
 WINDOW = 2**20
@@ -61,7 +61,7 @@ def _boundary(wrong: Tensor, found: Wrong) -> Detail | None:
             return {"dim": dim, "to_index": high, "first_wrong_flat": first}
     if first >= max(1, total // 16) and found.count >= 0.99 * (total - first):
         return {"from_flat": first, "first_wrong_flat": first}
-    index = torch.unravel_index(found.flat, shape)
+    index = indices(found.flat, shape)
     for width in (1, 2, 3):
         rim = torch.zeros(found.flat.shape, dtype=torch.bool)
         inner = 1.0

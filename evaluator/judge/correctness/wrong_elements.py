@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
 
 Detail = dict[str, float | int | str]
 """What a pattern rests on."""
+
+
+def indices(flat: Tensor, shape: Sequence[int]) -> list[Tensor]:
+    """Of positions in row-major order, by dimension. `torch.unravel_index` imports SymPy first."""
+    return [flat // math.prod(shape[dim + 1 :]) % size for dim, size in enumerate(shape)]
 
 
 @dataclass(frozen=True)
