@@ -35,6 +35,10 @@ class Confirmation(Record):
     """The second verdict."""
 
     @property
+    def what(self) -> str:
+        return "measured to choose" if self.chooses else "judged again"
+
+    @property
     def holds(self) -> bool:
         """Whether the kernel is correct this time as well, without a finding."""
         return self.evaluation.status is Status.CORRECT and not self.evaluation.findings

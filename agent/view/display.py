@@ -69,7 +69,7 @@ class PlainLines(Display):
             case TurnRecorded():
                 self._line(event, self._turn(event))
             case JudgedAgain(confirmation=confirmation):
-                self._line(event, f"judged again: {figures.judged_again(confirmation)}")
+                self._line(event, f"{confirmation.what}: {figures.judged_again(confirmation)}")
             case ProblemFinished(result=result) if result.error:
                 self._line(event, f"ended: {result.error}")
             case _:

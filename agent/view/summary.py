@@ -108,7 +108,7 @@ def _is_unjudged(entry: ProblemResult) -> bool:
 
 def _struck(confirmation: Confirmation) -> Line:
     place = f"sample {confirmation.sample}, turn {confirmation.turn}"
-    return "red", f"  judged again ({place}): {figures.judged_again(confirmation)}"
+    return "red", f"  {confirmation.what} ({place}): {figures.judged_again(confirmation)}"
 
 
 def _best(entry: ProblemResult) -> str:

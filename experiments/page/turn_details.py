@@ -133,7 +133,7 @@ class _Trajectory:
     def _second_verdicts(self, record: TurnRecord) -> Iterator[tuple[str, str]]:
         for each in self._confirmations:
             if (each.sample, each.turn) == (record.sample, record.turn):
-                yield "judged again", figures.judged_again(each)
+                yield each.what, figures.judged_again(each)
 
     def _sections(self, record: TurnRecord) -> Iterator[Section]:
         for title, text in _texts(record):

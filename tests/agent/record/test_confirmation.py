@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from agent.record.progress import best_of
 from agent.record.proof import Proof
 from agent.record.result import ProblemResult, Stop
 from agent.record.store import open_store
+from agent.view.display import PlainLines
 from agent.view.summary import summary_lines
 from evaluator.errors import DeviceError, UnusableReferenceError
 from evaluator.evaluation import Evaluation, EvaluationRequest, Status
@@ -101,7 +103,7 @@ def test_one_that_fails_is_struck_and_the_next_best_takes_its_place(made) -> Non
     assert world.files.result().problems == (found,)
 
 
-def test_of_several_that_may_be_the_fastest_one_is_chosen(made, monkeypatch) -> None:
+def test_of_several_that_may_be_the_fastest_one_is_chosen(made, monkeypatch, capsys) -> None:
     """Its figure is of a verdict that had no part in that."""
     world = made(0)
     speedups = iter((1.5, 1.9, 1.7, 1.6))
@@ -120,6 +122,10 @@ def test_of_several_that_may_be_the_fastest_one_is_chosen(made, monkeypatch) -> 
     monkeypatch.setattr(world.executor, "evaluate", wide)
     found = only(world, confirm=3)
     assert [each.settings.audit for each in world.executor.again] == ["never"] * 3 + ["always"]
+    for event in world.seen(JudgedAgain):
+        PlainLines(world.config(), sys.stderr).notice(event)
+    said = capsys.readouterr().err
+    assert (said.count("measured to choose: "), said.count("judged again: ")) == (3, 1)
     first, chosen, _, last = world.files.confirmations("first")
     assert found.confirmation == last and last.candidate == chosen.candidate
     assert found.best.candidate == chosen.candidate and found.struck == ()
