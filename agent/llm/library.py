@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import threading
@@ -31,8 +32,11 @@ def litellm() -> Any:
         if _loaded is None:
             os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
             os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
+            gc.disable()  # what is imported stays
             import litellm as library
 
+            gc.freeze()
+            gc.enable()
             library.suppress_debug_info = True  # it prints advice and links on stdout
             library.set_verbose = False
             for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
