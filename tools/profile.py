@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from evaluator.collect.collected import Collected
     from evaluator.collect.ncu import NcuSession
     from evaluator.evaluation import Evaluation, EvaluationRequest
+    from evaluator.judge.workers.zygote import Zygote
     from tools.profiling.profile_facts import Facts
     from tools.profiling.profile_report import KernelShare, Profile, ProfilerTier
 
@@ -40,12 +42,13 @@ def profile(
     *,
     keep: Path | None = None,
     session: NcuSession | None = None,
+    zygote: Zygote | None = None,
 ) -> Profile:
     """Profile a candidate that was judged correct. Blocks while its device is held by another.
 
     `keep` is a folder for the profiler's own files and the figures read from them. `session` is
-    for callers that profile again: the next profile's process is started ahead. Raises
-    `ProfilerError` with one line when no profiler works.
+    for callers that profile again: the next profile's process is started ahead. `zygote`: the same
+    for `collect_own`. Raises `ProfilerError` with one line when no profiler works.
     """
     from evaluator.errors import ProfilerError
     from evaluator.evaluation import Status
@@ -59,7 +62,7 @@ def profile(
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="refinery-profile-") as name:
         folder = Path(name)
-        tier, reason, collected = _collect(folder, request, session)
+        tier, reason, collected = _collect(folder, request, session, zygote)
         if keep is not None:
             keep_report(folder / tier, collected, keep)
     facts = _facts(request, evaluation, collected)
@@ -124,31 +127,26 @@ def prepare(session: NcuSession, device: str) -> None:
 
 
 def _collect(
-    folder: Path, request: EvaluationRequest, session: NcuSession | None
+    folder: Path, request: EvaluationRequest, session: NcuSession | None, zygote: Zygote | None
 ) -> tuple[ProfilerTier, str, Collected]:
     """The best profiler tier that works, why no better one does, and what was collected."""
     from evaluator.collect.ncu import collect_ncu
     from evaluator.collect.own_collectors import collect_own
-    from evaluator.collect.target.target_request import write_request
+    from evaluator.collect.target.target import write_request
     from evaluator.errors import ProfilerError
     from evaluator.hardware.devices import describe
     from tools.profiling.profile_report import ProfilerTier
 
     device = request.settings.device
+    own = partial(collect_own, device=device, timeout_s=_TIMEOUT_S, zygote=zygote)
     tiers: dict[ProfilerTier, Callable[[Path], Collected]] = {
         ProfilerTier.NCU: lambda place: collect_ncu(
             place, describe(device), timeout_s=_NCU_TIMEOUT_S, session=session
         ),
-        ProfilerTier.TORCH_TRACE: lambda place: collect_own(
-            place, "torch_trace", device=device, timeout_s=_TIMEOUT_S
-        ),
+        ProfilerTier.TORCH_TRACE: lambda place: own(place, "torch_trace"),
     }
     if device == "cpu":
-        tiers = {
-            ProfilerTier.CPU: lambda place: collect_own(
-                place, "cpu", device=device, timeout_s=_TIMEOUT_S
-            )
-        }
+        tiers = {ProfilerTier.CPU: lambda place: own(place, "cpu")}
     reasons: list[str] = []
     for tier, collect in tiers.items():
         place = folder / tier

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -73,16 +73,20 @@ def profiler_beside(executor: LocalExecutor, config: RunConfig) -> Iterator[Prof
     Where the run will profile, the first profile's process on each device is started at once.
     """
     from evaluator.collect.ncu import NcuSession
+    from evaluator.collect.own_collectors import target_zygote
     from tools.profile import prepare, profile
 
-    with closing(NcuSession()) as session:
-        if config.shown_feedback.needs_profile:
+    profiles = config.shown_feedback.needs_profile
+    on_cpu = profiles and config.first_device == "cpu"
+    own = closing(target_zygote()) if on_cpu else nullcontext()
+    with closing(NcuSession()) as session, own as zygote:
+        if profiles:
             for device in config.devices:
                 prepare(session, device)
 
         def on_a_device(request: EvaluationRequest, evaluation: Evaluation) -> Profile:
             with executor.for_profiler() as device:
-                return profile(request.on(device), evaluation, session=session)
+                return profile(request.on(device), evaluation, session=session, zygote=zygote)
 
         yield on_a_device
 

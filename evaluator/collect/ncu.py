@@ -19,8 +19,7 @@ from evaluator.collect.nsight.ncu_metrics import SAMPLES, names
 from evaluator.collect.nsight.read_report import REPORT
 from evaluator.collect.target.broker import Broker
 from evaluator.collect.target.program import Program
-from evaluator.collect.target.target import Target
-from evaluator.collect.target.target_request import read_request
+from evaluator.collect.target.target import Target, read_request
 from evaluator.errors import ProfilerError
 from evaluator.hardware.device_lock import device_lock_if_free, ncu_lock
 from evaluator.hardware.devices import DeviceInfo

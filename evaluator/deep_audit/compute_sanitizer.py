@@ -11,8 +11,7 @@ from pathlib import Path
 from evaluator.audit_record import SanitizerRun, Tool
 from evaluator.builder.toolchain import find_tool
 from evaluator.collect.target.broker import Broker, Ended, never
-from evaluator.collect.target.target import Target
-from evaluator.collect.target.target_request import write_request
+from evaluator.collect.target.target import Target, write_request
 from evaluator.deep_audit.compiled_text import with_lines
 from evaluator.deep_audit.compute_report import (
     assertion_findings,

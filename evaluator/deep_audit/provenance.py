@@ -19,8 +19,7 @@ from evaluator.candidate_tree import candidate_tree
 from evaluator.collect.collected import KernelTrace, ProfiledCall
 from evaluator.collect.own_collectors import collect_own
 from evaluator.collect.target.broker import Ended
-from evaluator.collect.target.target import Collector
-from evaluator.collect.target.target_request import write_request
+from evaluator.collect.target.target import Collector, write_request
 from evaluator.deep_audit.own_code import OwnCode
 from evaluator.errors import InfrastructureError, ProfilerError
 from evaluator.evaluation import EvaluationRequest

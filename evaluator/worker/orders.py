@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from evaluator.worker.stated_gpu import Properties
     from evaluator.worker.steps import Earlier, Result, SourceText, Step
 
+WORKER = "evaluator.worker.worker"
+
 
 class Layout(TypedDict):
     kind: str

@@ -1,8 +1,8 @@
 """The process that has imported torch already and forks a fresh worker for each candidate.
 
 It runs no candidate code, no parallel torch operation and never touches CUDA: any of these would
-break its children. `python -m evaluator.worker.zygote FD FOLDER [HIDDEN...]` speaks with the judge
-over FD.
+break its children. `python -m evaluator.worker.zygote FD FOLDER PROGRAM [HIDDEN...]` speaks with
+the judge over FD. PROGRAM is the module whose `serve` its children run.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ from evaluator.walls.bait import Bait
 from evaluator.walls.layers import confine, enclose, run_against
 from evaluator.walls.namespaces import Born, can_fork_apart, fork_apart, own_proc
 from evaluator.walls.scratch import remove
-from evaluator.worker.orders import ForkOrder, ReapOrder
+from evaluator.worker.orders import WORKER, ForkOrder, ReapOrder
 
 
-def main(fd: int, folder: Path, *hidden: Path) -> None:
+def main(fd: int, folder: Path, program: str, *hidden: Path) -> None:
     """Fork a worker for each FORK, report how a worker ended for each REAP.
 
     `folder` holds the workers' scratch folders. Workers do not see the files that are `hidden`.
     """
     channel = Channel(socket.socket(fileno=fd), takes_fds=True)
     try:
-        _serve(channel, folder, hidden)
+        _serve(channel, folder, program, hidden)
     except ClosedError:
         # The judge may be gone without a word.
         remove(folder)
 
 
-def _serve(channel: Channel, folder: Path, hidden: Sequence[Path]) -> NoReturn:
+def _serve(channel: Channel, folder: Path, program: str, hidden: Sequence[Path]) -> NoReturn:
     layers = enclose(folder, hidden=hidden)
     if can_fork_apart():
         layers.append("pid_namespace")
     allowed = os.sched_getaffinity(0)
     # What is imported stays: to look for garbage in it takes long, and would copy it in workers.
     gc.disable()
-    for step in (_load_openmp, import_ahead):
+    for step in (_load_openmp, import_ahead, lambda: importlib.import_module(program)):
         step()
         # libgomp has bound this thread as well: to the first processor, where all zygotes of a
         # host would import torch in turn, and later threads of other libraries would inherit that.
@@ -70,7 +70,8 @@ def _serve(channel: Channel, folder: Path, hidden: Sequence[Path]) -> NoReturn:
                 born, answer = None, {"error": str(error)}
             if born is not None and born.pid == 0:
                 channel.close()
-                _become_worker(ForkOrder.decode(message.payload), layers, *message.fds)
+                order = ForkOrder.decode(message.payload)
+                _become_worker(order, layers, program, *message.fds)
             for descriptor in message.fds:
                 os.close(descriptor)
             channel.send(Kind.FORKED, json.dumps(answer).encode())
@@ -95,7 +96,7 @@ def import_ahead() -> None:
     """Import what every worker needs, without waking CUDA, which would spoil all children."""
     import torch
 
-    importlib.import_module("evaluator.worker.worker")
+    importlib.import_module(WORKER)
     asked = torch.cuda.is_available
     # On import this module asks whether there is a GPU, and asking initialises the driver.
     torch.cuda.is_available = lambda: True
@@ -106,7 +107,7 @@ def import_ahead() -> None:
 
 
 def _become_worker(
-    order: ForkOrder, layers: list[str], talk: int, log: int, bait_folder: int = -1
+    order: ForkOrder, layers: list[str], program: str, talk: int, log: int, bait_folder: int = -1
 ) -> NoReturn:
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -137,6 +138,7 @@ def _become_worker(
                 memory_bytes=order.memory_bytes,
                 cpu_seconds=order.cpu_seconds,
                 enclosed=layers,
+                keep_scratch=program != WORKER,
             )
         else:
             # It is for a reference to be compiled.
@@ -145,10 +147,8 @@ def _become_worker(
             os.chdir(scratch)
             if "pid_namespace" in layers:
                 own_proc()
-        from evaluator.worker.worker import Worker
-
         channel.send(Kind.READY, ",".join(active).encode())
-        Worker(channel).serve()
+        sys.modules[program].serve(channel)
     except ClosedError:
         os._exit(0)
     except BaseException:  # noqa: BLE001 - the boundary of the process
@@ -160,4 +160,4 @@ def _become_worker(
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), *map(Path, sys.argv[2:]))
+    main(int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], *map(Path, sys.argv[4:]))

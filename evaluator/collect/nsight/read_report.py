@@ -15,7 +15,7 @@ from pathlib import Path
 from evaluator.collect.collected import KernelTrace
 from evaluator.collect.nsight import source_page
 from evaluator.collect.target.program import Program
-from evaluator.collect.target.target_request import read_request
+from evaluator.collect.target.target import read_request
 from evaluator.errors import ProfilerError
 
 REPORT = "profile.ncu-rep"

@@ -50,7 +50,7 @@ class Broker:
     def serve(
         self, channel: Channel, timeout_s: float, runs: Callable[[], bool] = lambda: True
     ) -> float:
-        """Answer until the target hangs up, or no longer `runs`; the seconds that are left then.
+        """Answer until the target is done or no longer `runs`; the seconds that are left then.
 
         Waiting for the device is not counted. Raises `WireError` for what is no question, and
         `WireTimeoutError`, one of its kinds, when the time is over.
@@ -62,9 +62,12 @@ class Broker:
                 raise WireTimeoutError
             if channel.ready(min(_LOOK_S, self._left_s())):
                 try:
-                    self._answer(channel, channel.receive(self._left_s()))
+                    message = channel.receive(self._left_s())
                 except ClosedError:
                     break
+                if message.kind is Kind.DONE:
+                    break
+                self._answer(channel, message)
             elif not runs():
                 break
         return self._left_s()

@@ -1,10 +1,10 @@
 """The process that a profiler watches: it builds a candidate and calls it once, warmed up.
 
-`walled.py` starts it, or `ncu` or a sanitizer does: `python -m evaluator.collect.target.run FOLDER
-MODE`. It waits for `request.json` in FOLDER (`target.py`). In `ncu` the one call lies inside
-cudaProfilerStart and Stop; in `plain` nothing is collected: the parent process watches. What was
-collected goes to `collected.json`. Candidate code runs in this process, so what it leaves is a
-claim: good for advice, never for a verdict.
+It is forked from a zygote (`own_collectors.py`), or `ncu` or a sanitizer starts it: `python -m
+evaluator.collect.target.run FOLDER MODE`. It waits for `request.json` in FOLDER (`target.py`). In
+`ncu` the one call lies inside cudaProfilerStart and Stop; in `plain` nothing is collected: the
+parent process watches. What was collected goes to `collected.json`. Candidate code runs in this
+process, so what it leaves is a claim: good for advice, never for a verdict.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -23,8 +22,7 @@ from evaluator.collect.collected import Collected, Work
 from evaluator.collect.cpu_trace import collect_calls, collect_cpu, own_namespaces
 from evaluator.collect.own_functions import mark_own_functions
 from evaluator.collect.target.broker import connected
-from evaluator.collect.target.target import COLLECTED, Mode, handed_over
-from evaluator.collect.target.target_request import read_request
+from evaluator.collect.target.target import CACHE, COLLECTED, Mode, handed_over, read_request
 from evaluator.collect.target.walled import LAYERS
 from evaluator.evaluation import Backend, EvaluationRequest
 from evaluator.hardware.cores import usable_cores
@@ -63,9 +61,24 @@ def main(folder: Path, mode: Mode) -> None:
     if since is None:
         return
     broker = Channel(connected(folder), takes_fds=True)
+    _run(folder, mode, read_request(folder), broker, since)
+
+
+def serve(broker: Channel) -> None:
+    """The same in the present folder, where a zygote has forked this process."""
+    folder = Path.cwd()
+    os.environ["KERNEL_REFINERY_CACHE"] = str(folder / CACHE)
+    said, _, request = broker.receive().payload.partition(b"\n")
+    mode, since = said.decode().split()
+    asked = EvaluationRequest.model_validate_json(request)
+    _run(folder, cast(Mode, mode), asked, broker, float(since))
+
+
+def _run(
+    folder: Path, mode: Mode, request: EvaluationRequest, broker: Channel, since: float
+) -> None:
     stages = Stages(since)
     stages.end("start")
-    request = read_request(folder)
     request = request.on(see_only(request.settings.device))
     settings = request.settings
     torch.set_num_threads(settings.threads or usable_cores())
@@ -80,6 +93,7 @@ def main(folder: Path, mode: Mode) -> None:
     collected = _collect(folder, mode, request, broker, stages)
     stages.end("collect")
     (folder / COLLECTED).write_text(collected.after(stages.seconds).model_dump_json())
+    broker.send(Kind.DONE)
 
 
 def _collect(
@@ -144,19 +158,15 @@ def _collect(
         found = {"gpu": trace.gpu, "timeline": trace.timeline}
         collected = collected.model_copy(update=found)
     elif mode == "ncu":
-        _in_profiler_range(call)
+        torch.cuda.synchronize()
+        with torch.cuda.nvtx.range("forward"):
+            torch.cuda.cudart().cudaProfilerStart()
+            call()
+            torch.cuda.synchronize()
+            torch.cuda.cudart().cudaProfilerStop()
     elif device.type == "cuda":
         torch.cuda.synchronize()
     return collected
-
-
-def _in_profiler_range(call: Callable[[], object]) -> None:
-    torch.cuda.synchronize()
-    with torch.cuda.nvtx.range("forward"):
-        torch.cuda.cudart().cudaProfilerStart()
-        call()
-        torch.cuda.synchronize()
-        torch.cuda.cudart().cudaProfilerStop()
 
 
 def _candidate(

@@ -1,4 +1,4 @@
-"""The process that runs a candidate for a profiler or a sanitizer.
+"""The process that runs a candidate below a profiler or a sanitizer.
 
 It may be started before there is a request for it. Starting a profiler, an interpreter and
 `import torch` takes seconds, and none of it depends on the candidate. Both ends of the wait are
@@ -26,8 +26,8 @@ from typing import Literal
 from evaluator.collect.collected import Collected
 from evaluator.collect.target.broker import Broker, listening
 from evaluator.collect.target.program import Program, last_line
-from evaluator.collect.target.target_request import REQUEST
 from evaluator.errors import ProfilerError
+from evaluator.evaluation import EvaluationRequest
 from evaluator.ipc.wire import Channel, WireError, WireTimeoutError
 from evaluator.walls.environment import clean_environment, python_module
 from evaluator.walls.folders import PACKAGES
@@ -40,9 +40,10 @@ Collector = Literal["torch_trace", "cpu", "shares"]
 Watched = Literal["ncu", "plain"]
 """In these modes another program watches: `ncu` or a sanitizer."""
 Mode = Literal[Collector, Watched]
+REQUEST = "request.json"
 COLLECTED = "collected.json"
 _COLLECTED_BYTES = 16 * 2**20
-_CACHE = "cache"
+CACHE = "cache"
 _GATE = "gate"
 _ASLEEP = "asleep"
 _CONTEXT = "context"
@@ -55,13 +56,10 @@ _PRINTED_BYTES = 8 * 2**20
 
 class Target:
     def __init__(
-        self,
-        mode: Mode,
-        prefix: Sequence[str] = (),
-        environment: Mapping[str, str] | None = None,
+        self, mode: Watched, prefix: Sequence[str], environment: Mapping[str, str] | None = None
     ) -> None:
-        """Start it; `prefix` is the program that watches, if any, with its options. What these say
-        of files is relative to the target's folder. `environment` comes on top of the clean one."""
+        """Start it; `prefix` is the program that watches, with its options. What these say of files
+        is relative to the target's folder. `environment` comes on top of the clean one."""
         self.mode = mode
         self.prefix = tuple(prefix)
         folder = Path(tempfile.mkdtemp(prefix="refinery-target-"))
@@ -70,13 +68,11 @@ class Target:
         )
         variables = clean_environment(folder) | dict(environment or {})
         # Its environment names no other folder of the judge.
-        variables["KERNEL_REFINERY_CACHE"] = str(folder / _CACHE)
-        # libgomp's idle threads would spin and count as processor time.
-        variables["OMP_WAIT_POLICY"] = "passive"
+        variables["KERNEL_REFINERY_CACHE"] = str(folder / CACHE)
         variables["PYTHONPATH"] = f"{folder / _PACKAGES}{os.pathsep}{variables['PYTHONPATH']}"
         with contextlib.ExitStack() as undoing:
             undoing.callback(remove, folder)
-            _lend_ceilings(folder)
+            lend_ceilings(folder)
             _name_packages(folder / _PACKAGES)
             os.mkfifo(folder / _GATE)
             # The process that will wait there; no other one comes into the folder.
@@ -88,7 +84,7 @@ class Target:
                 walled,
                 folder,
                 variables,
-                name=Path(prefix[0]).name if prefix else f"the {mode} collector",
+                name=Path(prefix[0]).name,
                 most_bytes=_PRINTED_BYTES,
             )
             undoing.pop_all()
@@ -117,17 +113,15 @@ class Target:
             time.sleep(_LOOK_S / 20)
 
     def run(self, folder: Path, broker: Broker, *, report: str, timeout_s: float) -> Collected:
-        """Hand over the request in `folder`; what was collected, and the file `report`, come there.
+        """Hand over the request in `folder`: what was collected. The file `report` comes there.
 
         Raises `ProfilerError` as `watch`, and where nothing was collected.
         """
         begin = time.monotonic()
         text = self.watch(folder, broker, timeout_s=timeout_s)
-        collected = _collected_in(self._folder, self.mode, text)
-        for name in (COLLECTED, report):
-            path = self._folder / name
-            if path.is_file() and not path.is_symlink():
-                shutil.move(path, folder / name)
+        collected = taken(self._folder, folder, report)
+        if collected is None:
+            raise ProfilerError(f"the {self.mode} collector left nothing: {last_line(text)}")
         return collected.after({"process": time.monotonic() - begin})
 
     def watch(
@@ -159,11 +153,8 @@ class Target:
                 left_s = self._serve(door, broker, timeout_s)
             except WireError as error:
                 self._program.end()
-                if str(error):
-                    raise ProfilerError(f"{self._program.name} broke off: {error}") from None
-                raise ProfilerError(
-                    f"{self._program.name} took longer than {timeout_s:g} s"
-                ) from None
+                why = f"broke off: {error}" if str(error) else f"took longer than {timeout_s:g} s"
+                raise ProfilerError(f"{self._program.name} {why}") from None
         return self._program.finish(left_s, whole=whole, may_fail=may_fail, limit_s=timeout_s)
 
     def _serve(self, door: socket.socket, broker: Broker, timeout_s: float) -> float:
@@ -195,7 +186,17 @@ def _name_packages(folder: Path) -> None:
     folder.chmod(0o755)
 
 
-def _lend_ceilings(folder: Path) -> None:
+def write_request(folder: Path, request: EvaluationRequest) -> None:
+    # The candidate reads it there: of the problem, it has what the prompt shows.
+    shown = request.model_copy(update={"hidden_references": (), "weights": None})
+    (folder / REQUEST).write_text(shown.model_dump_json())
+
+
+def read_request(folder: Path) -> EvaluationRequest:
+    return EvaluationRequest.model_validate_json((folder / REQUEST).read_text())
+
+
+def lend_ceilings(folder: Path) -> None:
     """What was measured of the devices goes to a target as a copy: the cache is out of its reach.
 
     Where there is none, the target measures for itself.
@@ -203,7 +204,7 @@ def _lend_ceilings(folder: Path) -> None:
     stored = cache_folder() / "ceilings"
     if not stored.is_dir():
         return
-    lent = folder / _CACHE / stored.name
+    lent = folder / CACHE / stored.name
     lent.mkdir(parents=True)
     for file in stored.iterdir():
         shutil.copyfile(file, lent / file.name)
@@ -237,9 +238,13 @@ def handed_over(folder: Path, make_context: Callable[[str], object]) -> float | 
     return None
 
 
-def _collected_in(folder: Path, mode: Mode, log: str) -> Collected:
+def taken(left: Path, folder: Path, report: str) -> Collected | None:
+    """What a target has `left`, if that can be read; its file `report` comes to `folder`."""
     try:
-        with open_plain(folder / COLLECTED, _COLLECTED_BYTES) as file:
-            return Collected.model_validate_json(file.read())
+        with open_plain(left / COLLECTED, _COLLECTED_BYTES) as file:
+            collected = Collected.model_validate_json(file.read())
     except (OSError, ValueError):
-        raise ProfilerError(f"the {mode} collector left nothing: {last_line(log)}") from None
+        return None
+    if (left / report).is_file() and not (left / report).is_symlink():
+        shutil.move(left / report, folder / report)
+    return collected

@@ -1,17 +1,16 @@
 """Puts walls up around a target: `python -m evaluator.collect.target.walled FOLDER OWNER MODE ...`.
 
 What follows is `ncu` or a sanitizer with its options: this process becomes that program, which
-starts the target (`run.py`). Without one the target runs in this process. They are a worker's
-walls, with two exceptions below such a program. The driver's threads get their names through
-/proc, in a process whose number is not known yet, so a user that owns nothing there may write to
-all of /proc. And where performance counters are for administrators, root's right to watch
-performance is kept for `ncu`; everything else of root's is gone, and so is root.
+starts the target (`run.py`). They are a worker's walls, with two exceptions. The driver's threads
+get their names through /proc, in a process whose number is not known yet, so a user that owns
+nothing there may write to all of /proc. And where performance counters are for administrators,
+root's right to watch performance is kept for `ncu`; everything else of root's is gone, and so is
+root.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import select
 import shutil
@@ -26,30 +25,22 @@ from evaluator.walls.layers import confine, enclose
 from evaluator.walls.namespaces import can_fork_apart, fork_apart
 from evaluator.walls.privileges import may_watch
 from evaluator.walls.scratch import remove
-from evaluator.worker.zygote import import_ahead
 
 LAYERS = "KERNEL_REFINERY_WALLS"
 """The names of the active walls, separated by commas."""
 _CPU_SECONDS = 3600
-_TARGET = "evaluator.collect.target.run"
 
 
 def main(folder: Path, owner: int, mode: str, watcher: list[str]) -> NoReturn:
-    """Ends as the target or its `watcher` does. `owner`: the process that started this one, and
-    owns `folder`."""
+    """Ends as the `watcher` does. `owner`: the process that started this one, and owns `folder`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # An owner may ignore it, and then a child could not be waited for.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     environment = dict(os.environ)
-    program = Path(shutil.which((watcher or [sys.executable])[0]) or watcher[0])
+    program = Path(shutil.which(watcher[0]) or watcher[0])
     needed = (folder, program.parent.absolute(), program.resolve().parent)
     enclosed = enclose(*needed)
     apart = "mount_namespace" in enclosed and can_fork_apart()
-    if not watcher:
-        # Ahead of the walls: behind them the interpreter may lie where another user can't come.
-        # And ahead of the fork, behind which there is one thread: walls are for those to come.
-        import_ahead()
-        target = importlib.import_module(_TARGET)
     if apart:
         born = fork_apart()
         if born.pid:
@@ -71,20 +62,16 @@ def main(folder: Path, owner: int, mode: str, watcher: list[str]) -> NoReturn:
         enclosed=enclosed,
         keep_scratch=True,
         needed=needed,
-        writes_proc=bool(watcher),
+        writes_proc=True,
         watches=mode == "ncu" and counters_ask_for_a_right(),
     )
     environment[LAYERS] = ",".join((*enclosed, *held))
-    if not watcher:
-        os.environ.update(environment)
-        target.main(folder, mode)
-        os._exit(0)
     if not os.access(sys.executable, os.X_OK):
         print(f"{sys.executable} lies where another user can't come, as in /root", flush=True)
         os._exit(126)
     try:
-        started = [*watcher, *python_module(_TARGET, str(folder), mode)]
-        os.execve(program, started, environment)
+        target = python_module("evaluator.collect.target.run", str(folder), mode)
+        os.execve(program, [*watcher, *target], environment)
     except OSError as error:
         print(f"{program}: {error.strerror}", flush=True)
         os._exit(127)

@@ -81,7 +81,7 @@ class WorkerProcess:
         self.channel = channel
         self.isolation: tuple[str, ...] = ()
         self.init = init
-        self._scratch = scratch
+        self.scratch = scratch
         self._printed = printed
         self._reap = reap
         self._group = group
@@ -112,7 +112,7 @@ class WorkerProcess:
                 out_of_memory = self._group.ran_out
                 self._group.close()
             self._ending = Ending(status, self._printed.close(), out_of_memory)
-            remove(self._scratch)
+            remove(self.scratch)
         return self._ending
 
     def kill(self) -> None:

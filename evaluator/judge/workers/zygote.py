@@ -27,7 +27,7 @@ from evaluator.walls.environment import clean_environment, python_module
 from evaluator.walls.memory_group import MemoryGroup
 from evaluator.walls.probe import JUDGE_OUT_OF_REACH
 from evaluator.walls.scratch import remove
-from evaluator.worker.orders import ForkOrder, Order, ReapOrder
+from evaluator.worker.orders import WORKER, ForkOrder, Order, ReapOrder
 
 _PROBE_BYTES = 16 * 2**30
 _APART = {"pid_namespace", "own_uid"}
@@ -60,11 +60,13 @@ class Zygote:
         *,
         probe_bytes: int | None = _PROBE_BYTES,
         device: str = "cpu",
+        program: str = WORKER,
     ) -> None:
         """`environment` comes on top of the clean one: what must be set when the process starts.
 
         `probe_bytes` limits the address space of the worker that tries the walls; None where that
         is more than a preloaded runtime can live with. `device`: whose context a warm worker makes.
+        `program`: the module that workers run. Another one's scratch folder stays until its end.
         """
         self._probe_bytes = probe_bytes
         self._held: tuple[str, ...] | None = None
@@ -88,7 +90,7 @@ class Zygote:
             self._process = subprocess.Popen(
                 python_module(
                     "evaluator.worker.zygote",
-                    *(str(theirs.fileno()), str(self._folder), *map(str, hidden)),
+                    *(str(theirs.fileno()), str(self._folder), program, *map(str, hidden)),
                 ),
                 pass_fds=[theirs.fileno()],
                 env=clean_environment(scratch) | _OPENMP | dict(environment or {}),

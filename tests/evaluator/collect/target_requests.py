@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evaluator.collect.target.target_request import REQUEST
+from evaluator.collect.target.target import REQUEST
 from tests.evaluator.made_requests import evaluation_request
 from tests.task import task
 

@@ -17,8 +17,7 @@ import pytest
 from evaluator.collect.collected import Collected
 from evaluator.collect.ncu import NcuSession, collect_ncu, ncu_command
 from evaluator.collect.nsight.read_report import REPORT
-from evaluator.collect.target.target import Target
-from evaluator.collect.target.target_request import REQUEST
+from evaluator.collect.target.target import REQUEST, Target
 from evaluator.errors import ProfilerError
 from evaluator.hardware.device_lock import device_lock
 from evaluator.judge.bounds import ceilings

@@ -11,8 +11,7 @@ import pytest
 from evaluator.collect.collected import Collected
 from evaluator.collect.target import program
 from evaluator.collect.target.broker import Broker
-from evaluator.collect.target.target import COLLECTED, Target
-from evaluator.collect.target.target_request import REQUEST
+from evaluator.collect.target.target import COLLECTED, REQUEST, Target
 from evaluator.errors import ProfilerError
 from tests.evaluator.processes import descendants, is_running, still_running
 from tests.waiting import once
@@ -48,7 +47,6 @@ def test_what_was_collected_comes_back_with_the_report(folder: Path) -> None:
     assert found.isolation == ("a wall",)
     assert found.seconds["process"] > 0
     assert (folder / "report").read_text() == "the request"
-    assert (folder / COLLECTED).is_file()
 
 
 def test_the_request_is_not_there_before_it_is_handed_over(folder: Path) -> None:

@@ -106,7 +106,7 @@ def main() -> dict[str, object]:
         waiting = zygote.pool.first.worker
         assert waiting is not None
         attacker = zygote._fork_fresh(LIMITS, confine=True)
-        source = ATTACK.format(pid=waiting.pid, scratch=str(waiting._scratch))
+        source = ATTACK.format(pid=waiting.pid, scratch=str(waiting.scratch))
         said = load(ModuleRunner(attacker, torch.device("cpu"), 30.0), source).rpartition(" ")[2]
         state = Path(f"/proc/{waiting.pid}/stat").read_text().rpartition(")")[2].split()[0]
         taken = zygote.fork(LIMITS)
