@@ -25,7 +25,7 @@ from evaluator.walls import (
 )
 from evaluator.walls.bait import Bait
 from evaluator.walls.environment import clean_environment
-from evaluator.walls.kernel import PR_SET_CHILD_SUBREAPER, prctl
+from evaluator.walls.kernel import PR_SET_CHILD_SUBREAPER, PR_SET_KEEPCAPS, prctl
 from evaluator.walls.probe import Probe
 
 Reached = Callable[[str], None]
@@ -93,7 +93,8 @@ def confine(
         # Orphans come to this process, so that they are seen.
         prctl(PR_SET_CHILD_SUBREAPER, 1)
     limits.prefer_oom_kill()
-    number = privileges.number_outside()
+    # The outer pid, until a /proc of one's own is there.
+    number = int(Path("/proc/self").readlink().name)
     alone = len(list(Path("/proc/self/task").iterdir())) == 1
     writable = [scratch]
     if "mount_namespace" in enclosed and alone:
@@ -114,7 +115,8 @@ def confine(
         listed = readable
         readable = [path for folder in listed for path in folders.without(folder, secret)]
     own_uid = ""
-    watches = watches and _done(privileges.outlive_change_of_uid)
+    # Rights outlive `become_nobody`, for one of them to be kept.
+    watches = watches and _done(lambda: prctl(PR_SET_KEEPCAPS, 1))
     if os.geteuid() == 0:
         own_uid = privileges.become_nobody(number, scratch)
         up(own_uid)
@@ -160,7 +162,7 @@ def confine(
     return held
 
 
-def _done(step: Callable[[], None]) -> bool:
+def _done(step: Callable[[], object]) -> bool:
     with contextlib.suppress(OSError):
         step()
         return True

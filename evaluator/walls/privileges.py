@@ -10,7 +10,6 @@ from pathlib import Path
 from evaluator.walls.kernel import (
     PR_CAP_AMBIENT,
     PR_CAP_AMBIENT_RAISE,
-    PR_SET_KEEPCAPS,
     PR_SET_NO_NEW_PRIVS,
     PR_SET_PDEATHSIG,
     checked,
@@ -25,11 +24,6 @@ _VERSION_3 = 0x20080522
 _CAP_PERFMON = 38
 _STATUS = Path("/proc/self/status")
 _USERS = Path("/proc/self/uid_map")
-
-
-def number_outside() -> int:
-    """This process's pid as /proc knows it: the outer one, until a /proc of one's own is there."""
-    return int(Path("/proc/self").readlink().name)
 
 
 def become_nobody(number: int, folder: Path) -> str:
@@ -71,11 +65,6 @@ def _in_user_namespace() -> bool:
 def drop_capabilities() -> None:
     """No right of root's is left, in no user namespace; raises `OSError`."""
     _hold(0)
-
-
-def outlive_change_of_uid() -> None:
-    """Rights outlive the next `become_nobody`, for one of them to be kept; raises `OSError`."""
-    prctl(PR_SET_KEEPCAPS, 1)
 
 
 def keep_watching() -> None:

@@ -49,7 +49,8 @@ def bounds(work: Work, peaks: Published | None, ceilings: Ceilings, cache_bytes:
     floor_us, bytes_us = None, moving_us / MARGIN
     source: Rates = "measured"
     if peaks is not None:
-        hard = work.bytes_hard(cache_bytes)
+        # What crosses the memory bus at least, where a cache keeps as much of the output as it can.
+        hard = work.bytes_read_hard + max(0, work.bytes_written_hard - cache_bytes)
         floor_us = hard / (peaks.bandwidth_bytes_s * SLACK) * 1e6 if hard > 0 else None
         bytes_us = work.bytes_soft / peaks.bandwidth_bytes_s * 1e6
         rates, source = rates | peaks.flops, "published"

@@ -60,10 +60,6 @@ class Work:
     bytes_out: int = 0
     """The part of `bytes_soft` that is written: the outputs."""
 
-    def bytes_hard(self, cache_bytes: int) -> int:
-        """Bytes that cross the memory bus at least, if a cache may keep so much of the output."""
-        return self.bytes_read_hard + max(0, self.bytes_written_hard - cache_bytes)
-
 
 def count_work(
     module: torch.nn.Module,
