@@ -89,8 +89,8 @@ class DeepAuditor:
         before = [run for audit in earlier for run in audit.sanitizers]
         # On a CPU the two run at once.
         left_s = SANITIZERS_S - sum(run.seconds for run in before if run.tool is not Tool.UNDEFINED)
-        is_whole = not earlier or request.settings.require != "any"
-        if not is_whole and left_s < min((r.seconds for r in before if r.calls), default=0.0):
+        whole = not earlier or request.settings.require != "any"
+        if not whole and left_s < min((r.seconds for r in before if r.calls), default=0.0):
             note = f"no sanitizers: the {SANITIZERS_S:.3g} s for all cases are used up"
         if note:
             return evaluation.model_copy(update={"notes": (*evaluation.notes, note)})
@@ -99,10 +99,8 @@ class DeepAuditor:
         if begun.origin is None:
             failed = evaluation.build is not None and not evaluation.build.ok
             limit_s = max(0.0, left_s) if occasion != "required" else None
-            begun.origin = self._looked(
-                request, begun.runs, limit_s, failed=failed, traces=is_whole
-            )
-        if is_whole and (occasion == "asked" or request.settings.require == "kept_results"):
+            begun.origin = self._looked(request, begun.runs, limit_s, failed=failed, traces=whole)
+        if whole and (occasion == "asked" or request.settings.require == "kept_results"):
             self._live(request, begun.life, as_constructed=evaluation.weights == "seeded")
         runs, origin = begun.runs, begun.origin
         del self._begun[key]

@@ -141,6 +141,7 @@ class Judge:
             state = conditions(request.settings.device)
         if shortage is not None and rejection is None:
             return self.evaluate(request)
+        compilers = self._builder.isolation if runner and runner.build is not None else ()
         seconds = Seconds(
             build=builds.seconds,
             judge=time.monotonic() - begin - builds.seconds - waiting_s,
@@ -159,7 +160,7 @@ class Judge:
             correctness=run.verified.correctness(rejection.mismatch if rejection else None),
             timing=run.timing if rejection is None else None,
             memory=memory,
-            isolation=self._isolation(runner) if runner else (),
+            isolation=(*runner.worker.isolation, *compilers) if runner else (),
             device=describe(request.settings.device).name,
             conditions=state
             | run.seen
@@ -194,10 +195,6 @@ class Judge:
             finally:
                 if self._zygote is not None and self._limits is not None:
                     self._zygote.pool.prepare(self._limits, then=held.pop_all().close)
-
-    def _isolation(self, runner: ModuleRunner) -> tuple[str, ...]:
-        compilers = self._builder.isolation if runner.build is not None else ()
-        return (*runner.worker.isolation, *compilers)
 
     def context_for(self, request: ProblemRequest) -> ProblemContext:
         if self._zygote is None or not self._zygote.alive:
