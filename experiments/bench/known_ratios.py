@@ -18,21 +18,13 @@ from typing import Annotated
 import typer
 
 from evaluator.command.command_line import serve
+from evaluator.command.option import takes_options
 from evaluator.evaluation import Evaluation, EvaluationRequest, Status, Timing, Verdict
 from evaluator.executor.executor import Executor
 from evaluator.record import Record
 from experiments.bench.suites.attempt import attempt
 from experiments.bench.suites.result_lines import Part, ResultLines
-from experiments.bench.suites.suite_run import (
-    Device,
-    LimitS,
-    Only,
-    Out,
-    Suite,
-    SuiteRun,
-    TimingSeconds,
-    suite_run,
-)
+from experiments.bench.suites.suite_run import SuiteOptions, SuiteRun, suite_run
 from problems.problem import Problem
 
 RATIOS = (1.10, 1.05, 1.0, 1 / 1.05, 1 / 1.10)
@@ -92,17 +84,14 @@ class RatioRow(Record):
         return self.speedup_low <= self.true_ratio <= self.speedup_high
 
 
+@takes_options(SuiteOptions)
 def command(
-    suite: Suite = None,
-    device: Device = "auto",
-    only: Only = None,
+    given: dict[str, object],
     each: Annotated[int, typer.Option(help="Evaluations of each ratio, for each task.")] = 1,
-    timing_seconds: TimingSeconds = 1.0,
-    limit_s: LimitS = None,
-    out: Out = None,
+    timing_seconds: Annotated[float, typer.Option(help="Longest time for timing, each.")] = 1.0,
 ) -> None:
     """Judge candidates whose speedup is known. Exit code 0: all tasks were reached; 1: go on."""
-    run = suite_run(suite, device, only, timing_seconds, limit_s, None)
+    run, out = suite_run(given | {"timing_seconds": timing_seconds})
     lines = ResultLines(out, RatioRow)
     left = run.waiting({row.problem for row in lines.rows})
     reached = measure(run, left, each, lines)

@@ -15,21 +15,12 @@ import typer
 from pydantic import Field
 
 from evaluator.command.command_line import serve
+from evaluator.command.option import takes_options
 from evaluator.evaluation import Status, Verdict
 from evaluator.record import Record
 from experiments.bench.suites.attempt import Attempt, attempt
 from experiments.bench.suites.result_lines import Part, ResultLines
-from experiments.bench.suites.suite_run import (
-    Device,
-    LimitS,
-    Only,
-    Out,
-    Shrink,
-    Suite,
-    SuiteRun,
-    TimingSeconds,
-    suite_run,
-)
+from experiments.bench.suites.suite_run import SuiteOptions, SuiteRun, suite_run
 from tools.execute import own_module
 
 CANNOT_BE_JUDGED = "cannot be judged"
@@ -64,17 +55,10 @@ class TaskRow(Record):
     """Peak bytes, as the evaluation's record has them; None where it has none."""
 
 
-def command(
-    suite: Suite,
-    device: Device = "auto",
-    only: Only = None,
-    timing_seconds: TimingSeconds = 0.5,
-    limit_s: LimitS = None,
-    out: Out = None,
-    shrink: Shrink = None,
-) -> None:
+@takes_options(SuiteOptions)
+def command(given: dict[str, object]) -> None:
     """Judge each task's own module. Exit code 0: all were reached; 1: go on; 2: wrong usage."""
-    run = suite_run(suite, device, only, timing_seconds, limit_s, shrink)
+    run, out = suite_run(given)
     lines = ResultLines(out, TaskRow)
     judge_tasks(run, lines)
     lines.sum_up(markdown(lines.parts, lines.rows))

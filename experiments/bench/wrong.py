@@ -16,23 +16,14 @@ from typing import Annotated
 import typer
 
 from evaluator.command.command_line import serve
+from evaluator.command.option import takes_options
 from evaluator.evaluation import Status
 from evaluator.executor.executor import Executor
 from evaluator.record import Record
 from experiments.bench.suites.attempt import Attempt, attempt
 from experiments.bench.suites.equivalence import Difference, difference
 from experiments.bench.suites.result_lines import Part, ResultLines
-from experiments.bench.suites.suite_run import (
-    Device,
-    LimitS,
-    Only,
-    Out,
-    Shrink,
-    Suite,
-    SuiteRun,
-    TimingSeconds,
-    suite_run,
-)
+from experiments.bench.suites.suite_run import SuiteOptions, SuiteRun, suite_run
 from experiments.bench.suites.wrong_candidate import RIGHT_CALLS, Kind, wrong_source
 from experiments.bench.tasks import named
 from problems.problem import Problem
@@ -83,21 +74,16 @@ class WrongRow(Record):
     wall_s: float = 0.0
 
 
+@takes_options(SuiteOptions)
 def command(
-    suite: Suite,
-    device: Device = "auto",
-    only: Only = None,
-    timing_seconds: TimingSeconds = 0.5,
-    limit_s: LimitS = None,
-    out: Out = None,
-    shrink: Shrink = None,
+    given: dict[str, object],
     versions: Annotated[
         int, typer.Option(min=1, help="Of each task, not counting equivalent ones.")
     ] = 5,
     every: Annotated[bool, typer.Option("--all", help="Every kind of wrong version.")] = False,
 ) -> None:
     """Judge wrong versions. Exit code 0: all refused; 1: not all, or go on; 2: wrong usage."""
-    run = suite_run(suite, device, only, timing_seconds, limit_s, shrink)
+    run, out = suite_run(given)
     lines = ResultLines(out, WrongRow)
     count = len(Kind) if every else versions
     judge_wrong(run, lines, count)

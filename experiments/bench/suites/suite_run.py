@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from evaluator.check import request_for
+from evaluator.command.option import CommandOption, validated
 from evaluator.evaluation import EvaluationRequest
 from evaluator.executor.local import LocalExecutor
 from evaluator.hardware.device_choice import resolve_device
+from evaluator.record import Record
 from evaluator.settings import Settings
 from experiments.bench.speed.warm_up import start
 from experiments.bench.suites.machine import machine
@@ -22,24 +22,33 @@ from experiments.bench.suites.shrunk import shrunk
 from problems.loader import load_suite, select
 from problems.problem import Problem
 
-Suite = Annotated[
-    Path | None, typer.Option(help="A folder of tasks in KernelBench's format. [our problems]")
-]
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda:N.")]
-Only = Annotated[str | None, typer.Option(help="A regular expression, searched for in ids.")]
-TimingSeconds = Annotated[float, typer.Option(help="Longest time spent on timing, each.")]
-LimitS = Annotated[
-    float | None,
-    typer.Option("--seconds", help="Stop in time for this; the same command goes on."),
-]
-Out = Annotated[
-    Path | None,
-    typer.Option("--out", "-o", help="JSON lines; a table goes beside them as .md."),
-]
-Shrink = Annotated[
-    int | None,
-    typer.Option(help="For trials: cut module-level integer constants to this."),
-]
+
+class SuiteOptions(Record):
+    """What a bench over a whole suite takes, whatever it judges."""
+
+    suite: Annotated[
+        Path | None,
+        CommandOption("A folder of tasks in KernelBench's format.", "DIR", default="our problems"),
+    ] = None
+    device: Annotated[str, CommandOption("auto, cpu or cuda:N.", "NAME")] = "auto"
+    only: Annotated[
+        str | None, CommandOption("A regular expression, searched for in ids.", "TEXT")
+    ] = None
+    timing_seconds: Annotated[float, CommandOption("Longest time spent on timing, each.", "S")] = (
+        0.5
+    )
+    limit_s: Annotated[
+        float | None,
+        CommandOption("Stop in time for this; the same command goes on.", "S", ("--seconds",)),
+    ] = None
+    out: Annotated[
+        Path | None,
+        CommandOption("JSON lines; a table goes beside them as .md.", "FILE", ("--out", "-o")),
+    ] = None
+    shrink: Annotated[
+        int | None,
+        CommandOption("For trials: cut module-level integer constants to this.", "N"),
+    ] = None
 
 
 @dataclass
@@ -87,21 +96,20 @@ class SuiteRun:
                 longest = max(longest, time.monotonic() - begin)
 
 
-def suite_run(
-    suite: Path | None,
-    device: str,
-    only: str | None,
-    timing_seconds: float,
-    limit_s: float | None,
-    shrink: int | None,
-) -> SuiteRun:
-    """Raises `UsageError` for a folder, a device or an expression that can't be used."""
-    problems = select(load_suite(suite), filter=only)
-    return SuiteRun(
+def suite_run(given: Mapping[str, object]) -> tuple[SuiteRun, Path | None]:
+    """A run with these `SuiteOptions`, and where its results go. Raises `UsageError` for a folder,
+    a device or an expression that can't be used."""
+    asked = validated(SuiteOptions, given)
+    problems = select(load_suite(asked.suite), filter=asked.only)
+    shrink = asked.shrink
+    run = SuiteRun(
         problems=[shrunk(p, shrink) for p in problems] if shrink is not None else problems,
         settings=Settings(
-            device=resolve_device(device), timing_seconds=timing_seconds, audit="never"
+            device=resolve_device(asked.device),
+            timing_seconds=asked.timing_seconds,
+            audit="never",
         ),
-        limit_s=limit_s,
+        limit_s=asked.limit_s,
         shrink=shrink,
     )
+    return run, asked.out

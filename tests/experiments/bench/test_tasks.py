@@ -52,7 +52,7 @@ def test_a_task_that_breaks_stops_nothing_and_none_is_judged_twice(tmp_path: Pat
     folder = suite(
         tmp_path / "suite", broken="raise ValueError('mine')", good="return self.linear(x).relu()"
     )
-    run = suite_run(folder, "cpu", None, 0.1, None, None)
+    run, _ = suite_run({"suite": folder, "device": "cpu", "timing_seconds": 0.1})
     out = tmp_path / "own.jsonl"
     judge_tasks(run, ResultLines(out, TaskRow))
     out.write_bytes(out.read_bytes() + b'{"problem": "level1')

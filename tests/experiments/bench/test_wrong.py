@@ -18,7 +18,7 @@ from tests.experiments.bench.test_tasks import suite
 @pytest.mark.slow
 def test_every_kind_is_refused_and_none_is_judged_twice(tmp_path: Path):
     folder = suite(tmp_path / "suite", good="return torch.relu(self.linear(x)) * 2 + 1")
-    run = suite_run(folder, "cpu", None, 0.2, None, None)
+    run, _ = suite_run({"suite": folder, "device": "cpu", "timing_seconds": 0.2})
     out = tmp_path / "wrong.jsonl"
     judge_wrong(run, ResultLines(out, WrongRow), 3)
     first = ResultLines(out, WrongRow).rows
