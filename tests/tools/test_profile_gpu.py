@@ -49,7 +49,6 @@ def profiled(executor: LocalExecutor, source: str, keep: Path | None = None) -> 
     asked = judged(executor, source)
     result = profile(asked.request, asked.evaluation, keep=keep)
     print(result.summary)
-    print(f"{result.seconds:.1f} s, missing: {result.missing}, walls: {result.isolation}")
     return result
 
 
@@ -66,7 +65,6 @@ def test_vectorised_kernel_is_near_the_memory_bound(
     assert result.rung is best, result.rung_reason
     assert result.bottleneck in (Bottleneck.MEMORY_BANDWIDTH, Bottleneck.AT_THE_BOUND)
     assert [kernel.name for kernel in result.kernels if kernel.own] == [KERNEL]
-    assert result.kernels[0].launches == 1
     if result.rung is ProfilerTier.NCU:
         assert (tmp_path / "kept" / REPORT).stat().st_size > 0
         moved = sum(

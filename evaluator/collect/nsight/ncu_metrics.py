@@ -13,7 +13,8 @@ Kind = Literal["sum", "mean", "shape"]
 
 _ELAPSED = ".avg.pct_of_peak_sustained_elapsed"
 _ACTIVE = ".avg.pct_of_peak_sustained_active"
-_STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+_SAMPLED = "smsp__pcsamp_"
+_STALL = f"{_SAMPLED}warps_issue_stalled_{{}}"
 _GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 _SHARED = "l1tex__data_{}_pipe_lsu_mem_shared_op_{}.sum"
 _WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared"
@@ -27,18 +28,29 @@ _SM_PARTS = (
     "mio_pq_write_cycles_active", "mio2rf_writeback_active", "inst_executed",
 )  # fmt: skip
 
+_L1_PARTS = ("data_pipe_lsu_wavefronts", "lsuin_requests", "m_l1tex2xbar_req_cycles_active")
+_REASONS = {
+    "long_scoreboard": ("long_scoreboard",), "short_scoreboard": ("short_scoreboard",),
+    "barrier": ("barrier",), "lg_throttle": ("lg_throttle",), "math_pipe": ("math_pipe_throttle",),
+    "mio_throttle": ("mio_throttle",), "wait": ("wait",), "branch": ("branch_resolving",),
+    "membar": ("membar",), "no_instruction": ("no_instructions",), "drain": ("drain",),
+    "not_selected": ("not_selected",), "selected": ("selected",), "constant": ("imc_miss",),
+    "dispatch": ("dispatch_stall",), "sleeping": ("sleeping",), "tex_throttle": ("tex_throttle",),
+    "tensor": ("gmma", "warpgroup_arrive"),
+}  # fmt: skip
+
 # What it costs: a chip counts a few things of one unit at a time, so ncu replays a kernel until
-# all are had: 11 times on compute capability 9.0. Suffixes of one counter (.min, .avg, .max) share
+# all are had: 6 times on compute capability 9.0. Suffixes of one counter (.min, .avg, .max) share
 # it; `launch__` costs nothing. Names with `sass` and `memory_` are counted by a patched copy of the
 # kernel: all of them together take passes of their own. A throughput counts all parts of its unit:
-# the SM's alone took 4 more passes.
+# the SM's took 4 more passes, L1's 3.
 QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "time_us": ("sum", ("gpu__time_duration.sum",)),
     "sm_clock_hz": ("mean", ("gpc__cycles_elapsed.avg.per_second",)),
     # throughput, per cent of peak
     "dram_pct": ("mean", (f"gpu__dram_throughput{_ELAPSED}",)),
     "l2_pct": ("mean", (f"lts__throughput{_ELAPSED}",)),
-    "l1_pct": ("mean", (f"l1tex__throughput{_ACTIVE}",)),
+    "l1_pct": ("mean", tuple(f"l1tex__{part}{_ACTIVE}" for part in _L1_PARTS)),
     "sm_pct": ("mean", tuple(f"sm__{part}{_ELAPSED}" for part in _SM_PARTS)),
     "issue_pct": ("mean", (f"sm__inst_executed{_ELAPSED}",)),
     "fma_pct": ("mean", (f"sm__pipe_fma_cycles_active{_ELAPSED}",)),
@@ -51,7 +63,6 @@ QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
     # traffic
     "dram_read_bytes": ("sum", ("dram__bytes_read.sum",)),
     "dram_write_bytes": ("sum", ("dram__bytes_write.sum",)),
-    "l1_hit_pct": ("mean", ("l1tex__t_sector_hit_rate.pct",)),
     "l2_hit_pct": ("mean", ("lts__t_sector_hit_rate.pct",)),
     "l2_read_sectors": ("sum", ("lts__t_sectors_srcunit_tex_op_read.sum",)),
     "l2_write_sectors": ("sum", ("lts__t_sectors_srcunit_tex_op_write.sum",)),
@@ -79,25 +90,10 @@ QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "fp64_thread_instructions": ("sum", (_THREADS.format("fp64"),)),
     "integer_thread_instructions": ("sum", (_THREADS.format("integer"),)),
     "conversion_thread_instructions": ("sum", (_THREADS.format("conversion"),)),
-    # latency: warps stalled for each instruction issued, by reason
-    "stall_long_scoreboard": ("mean", (_STALL.format("long_scoreboard"),)),
-    "stall_short_scoreboard": ("mean", (_STALL.format("short_scoreboard"),)),
-    "stall_barrier": ("mean", (_STALL.format("barrier"),)),
-    "stall_lg_throttle": ("mean", (_STALL.format("lg_throttle"),)),
-    "stall_math_pipe": ("mean", (_STALL.format("math_pipe_throttle"),)),
-    "stall_mio_throttle": ("mean", (_STALL.format("mio_throttle"),)),
-    "stall_wait": ("mean", (_STALL.format("wait"),)),
-    "stall_branch": ("mean", (_STALL.format("branch_resolving"),)),
-    "stall_membar": ("mean", (_STALL.format("membar"),)),
-    "stall_no_instruction": ("mean", (_STALL.format("no_instruction"),)),
-    "stall_not_selected": ("mean", (_STALL.format("not_selected"),)),
-    "stall_selected": ("mean", (_STALL.format("selected"),)),
-    "stall_drain": ("mean", (_STALL.format("drain"),)),
-    "stall_constant": ("mean", (_STALL.format("imc_miss"),)),
-    "stall_dispatch": ("mean", (_STALL.format("dispatch_stall"),)),
-    "stall_sleeping": ("mean", (_STALL.format("sleeping"),)),
-    "stall_tex_throttle": ("mean", (_STALL.format("tex_throttle"),)),
-    "stall_tensor": ("mean", (_STALL.format("gmma"),)),
+    # latency: warps for each instruction issued, and how many of them stalled, by reason: shares of
+    # the samples, since counters of all reasons would take 4 more passes
+    "warps_per_issue": ("mean", ("smsp__average_warp_latency_per_inst_issued.ratio",)),
+    **{f"stall_{name}": ("mean", tuple(map(_STALL.format, of))) for name, of in _REASONS.items()},
     "occupancy_pct": ("mean", (f"sm__warps_active{_ACTIVE}",)),
     # balance over the SMs
     "sm_cycles_mean": ("mean", ("sm__cycles_active.avg",)),
@@ -119,10 +115,10 @@ QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "limit_blocks": ("shape", ("launch__occupancy_limit_blocks",)),
 }
 
-_UNLISTED = ("launch__", "memory_", "sm__maximum_warps", "smsp__sass_")
+_UNLISTED = ("launch__", _SAMPLED, "memory_", "sm__maximum_warps", "smsp__sass_")
 """Not counters of the chip: the list that ncu prints leaves them out."""
 
-BUSIEST = frozenset({"sm_pct"})
+BUSIEST = frozenset({"l1_pct", "sm_pct"})
 """The largest of their metrics stands for these."""
 
 SAMPLES = "group:smsp__pcsamp_warp_stall_reasons"
@@ -141,7 +137,8 @@ def names(known: frozenset[str] | None = None) -> tuple[list[str], list[str]]:
         # Each further alternative could cost a pass: the first that the chip lists is enough.
         usable = listed if known is None or quantity in BUSIEST else listed[:1]
         usable = usable or [name for name in alternatives if name.startswith(_UNLISTED)]
-        wanted += usable
+        # Samples come together.
+        wanted += [name for name in usable if not name.startswith(_SAMPLED)]
         if not usable:
             missing.append(quantity)
     return list(dict.fromkeys(wanted)), missing

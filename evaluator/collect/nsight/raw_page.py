@@ -70,6 +70,9 @@ def launch_frame(text: str) -> pd.DataFrame:
         for quantity, (_, names) in QUANTITIES.items()
     }
     found["time_us"] = found["time_us"] / 1e3
+    stalls = pd.DataFrame({name: found[name] for name in found if name.startswith("stall_")})
+    shares = stalls.fillna(0.0).div(stalls.sum(axis=1), axis=0)
+    found |= {str(name): shares[name] * found["warps_per_issue"] for name in shares}
     return pd.DataFrame(found).set_axis(launches["Kernel Name"].fillna("").map(base_name))
 
 

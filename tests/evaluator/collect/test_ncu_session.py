@@ -122,7 +122,6 @@ def test_a_context_is_made_ahead_while_nobody_else_holds_the_device(watched: lis
             ahead._making.join(0.5)
             assert ahead._making.is_alive()
         ahead._making.join(30)
-        assert not ahead._making.is_alive()
         assert (ahead.target._folder / "context").exists()
         profiled(session)
         assert watched == [ahead.target.pid]

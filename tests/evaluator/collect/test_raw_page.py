@@ -79,6 +79,14 @@ def test_launches_that_took_no_time_weigh_the_same() -> None:
     assert kernel.metrics["dram_pct"] == pytest.approx(60.0)
 
 
+def test_stalls_are_shares_of_the_samples() -> None:
+    sampled = "smsp__pcsamp_warps_issue_stalled_"
+    row = {TIME: "1", f"{sampled}barrier": "30", f"{sampled}selected": "10"}
+    row["smsp__average_warp_latency_per_inst_issued.ratio"] = "8"
+    metrics = parse_raw(raw_page(row)).kernels[0].metrics
+    assert [metrics[f"stall_{name}"] for name in ("barrier", "selected", "tensor")] == [6, 2, 0]
+
+
 def test_shared_memory_of_a_kernels_own() -> None:
     size = "launch__shared_mem_per_block"
     page = raw_page(
