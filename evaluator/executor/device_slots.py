@@ -14,7 +14,7 @@ from evaluator.ipc.service import Service
 from evaluator.judge.kept_problems import MOST_PROBLEMS
 
 _PATIENCE = 8
-"""Times that others may go before the one that came first, since their problem is set up."""
+"""Times that others may go before one that came earlier, since their problem is set up."""
 _MOST_FAILURES = 3
 """In a row, after which a judge gets nothing more while another one works."""
 
@@ -158,12 +158,12 @@ class DeviceSlots:
 
     def _next(self, line: Sequence[_Waiting], free: Sequence[DeviceSlot]) -> _Waiting:
         first = line[0]
-        if first.patience == 0:
+        if first.patience <= 0:
             return first
         known = {reference for slot in free for reference in slot.set_up}
         chosen = next((each for each in line if each.reference in known), first)
-        if chosen is not first:
-            first.patience -= 1
+        for passed in line[: line.index(chosen)]:
+            passed.patience -= 1
         return chosen
 
     def _leave(self, slot: DeviceSlot, *, failed: bool) -> None:
