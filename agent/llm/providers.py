@@ -23,10 +23,6 @@ from agent.record.completion import (
 from problems.errors import UsageError
 
 
-def replay_client(name: str, stop: threading.Event) -> ModelClient:
-    return ReplayClient(load_recording(Path(name)))
-
-
 class ReplayClient:
     """Gives recorded answers, whatever the prompt says now. Tokens are as recorded; the cost is
     what giving them again costs: nothing."""
@@ -96,7 +92,7 @@ class Provider:
 
 PROVIDERS = {
     "offline": Provider(tuner_client),
-    "replay": Provider(replay_client),
+    "replay": Provider(lambda name, _: ReplayClient(load_recording(Path(name)))),
     "relay": Provider(relay_client, frozenset({"timeout"})),
 }
 """By the part of a model's name before the first slash; the name is what follows."""

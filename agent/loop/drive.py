@@ -60,7 +60,12 @@ def drive(
     problem, and for what the provider refuses for good (`ModelRefusedError`); what is recorded by
     then stays.
     """
-    _refuse_changed_problems(problems, store)
+    for problem in problems:
+        if store.log.progress(problem.id).problem_hash not in (None, problem.hash):
+            raise UsageError(
+                f"{problem.path}{' or its weights' if problem.weights else ''} has changed since"
+                f" {store.path} was begun; choose another folder with -o, or start over with --redo"
+            )
     device_name = place.device_name if place else describe(config.first_device).name
     refuse_other_device(store, device_name)
     hardware = hardware_of(config, place)
@@ -117,15 +122,6 @@ def hardware_of(config: RunConfig, place: Place | None = None) -> Hardware:
     """The device that the prompt describes: the one at `place`, else the one at hand."""
     first, *rest = place.hardware if place else hardware_lines(config.first_device)
     return Hardware(first, tuple(rest))
-
-
-def _refuse_changed_problems(problems: Sequence[Problem], store: RunStore) -> None:
-    for problem in problems:
-        if store.log.progress(problem.id).problem_hash not in (None, problem.hash):
-            raise UsageError(
-                f"{problem.path}{' or its weights' if problem.weights else ''} has changed since"
-                f" {store.path} was begun; choose another folder with -o, or start over with --redo"
-            )
 
 
 def _ledger(problems: Sequence[Problem], store: RunStore) -> Ledger:

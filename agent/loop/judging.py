@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from evaluator.executor.local import LocalExecutor
     from evaluator.executor.ray import RayExecutor
     from evaluator.executor.ray_judge import Place
+    from evaluator.judge.workers.zygote import Zygote
 
 Profiler = Callable[[EvaluationRequest, Evaluation], Profile]
 """Raises `InfrastructureError` (`ProfilerError`) when it can't."""
@@ -46,11 +47,19 @@ def open_judging(config: RunConfig, say: Callable[[str], None]) -> Iterator[Judg
             note = f"Ray cluster, judges: {cluster.judges}, each on {cluster.place.device_name}"
             yield Judging(cluster, _profiler_of(cluster), cluster.place, note)
         return
+    from evaluator.collect.own_collectors import target_zygote
     from evaluator.executor.local import LocalExecutor
 
+    zygotes: list[Zygote] = []
+
+    def stage(_: str) -> None:
+        # With the first kernel: before, it would hold up the first prompt.
+        if config.first_device == "cpu" and config.shown_feedback.needs_profile and not zygotes:
+            zygotes.append(target_zygote())
+
     with (
-        LocalExecutor(*config.devices, say=say) as executor,
-        profiler_beside(executor, config) as profiler,
+        LocalExecutor(*config.devices, say=say, stage=stage) as executor,
+        profiler_beside(executor, config, zygotes) as profiler,
     ):
         yield Judging(executor, profiler)
 
@@ -67,28 +76,32 @@ def place_of(config: RunConfig) -> Place | None:
 
 
 @contextmanager
-def profiler_beside(executor: LocalExecutor, config: RunConfig) -> Iterator[Profiler]:
+def profiler_beside(
+    executor: LocalExecutor, config: RunConfig, zygotes: Sequence[Zygote] = ()
+) -> Iterator[Profiler]:
     """Profiles on one of the devices that judge, while nothing is judged there.
 
-    Where the run will profile, the first profile's process on each device is started at once.
+    Where the run will profile, the first profile's process on each GPU is started at once.
+    `zygotes`: of targets, once there is one; closed here.
     """
     from evaluator.collect.ncu import NcuSession
-    from evaluator.collect.own_collectors import target_zygote
     from tools.profile import prepare, profile
 
-    profiles = config.shown_feedback.needs_profile
-    on_cpu = profiles and config.first_device == "cpu"
-    own = closing(target_zygote()) if on_cpu else nullcontext()
-    with closing(NcuSession()) as session, own as zygote:
-        if profiles:
+    with closing(NcuSession()) as session:
+        if config.shown_feedback.needs_profile:
             for device in config.devices:
                 prepare(session, device)
 
         def on_a_device(request: EvaluationRequest, evaluation: Evaluation) -> Profile:
             with executor.for_profiler() as device:
-                return profile(request.on(device), evaluation, session=session, zygote=zygote)
+                place, zygote = request.on(device), next(iter(zygotes), None)
+                return profile(place, evaluation, session=session, zygote=zygote)
 
-        yield on_a_device
+        try:
+            yield on_a_device
+        finally:
+            for zygote in zygotes:
+                zygote.close()
 
 
 def _profiler_of(cluster: RayExecutor) -> Profiler:

@@ -252,7 +252,9 @@ def _profiled(deps: Deps, key: TurnKey, turn: PendingTurn) -> PendingTurn:
             turn = turn.updated(profile=earlier.profile, profiled_with=str(first))
             return deps.store.journal(key, turn)
         try:
-            found = deps.profiler(_request_of(deps, kernel), verdict)
+            candidate = Candidate(source=deps.store.kernel(kernel), backend=deps.config.backend)
+            request = EvaluationRequest.of(deps.problem, deps.settings, candidate=candidate)
+            found = deps.profiler(request, verdict)
         except InfrastructureError as failure:
             found, error = None, str(failure) or type(failure).__name__
         took = found.seconds if found and found.seconds else deps.clock() - began
@@ -305,11 +307,6 @@ def _turn(state: TurnState) -> PendingTurn:
     turn = state["turn"]
     assert turn is not None, f"{state['key']} is not proposed yet"
     return turn
-
-
-def _request_of(deps: Deps, kernel: str) -> EvaluationRequest:
-    candidate = Candidate(source=deps.store.kernel(kernel), backend=deps.config.backend)
-    return EvaluationRequest.of(deps.problem, deps.settings, candidate=candidate)
 
 
 def turn_record(deps: Deps, key: TurnKey, turn: PendingTurn) -> TurnRecord:

@@ -88,7 +88,9 @@ def _problem_lines(entry: ProblemResult, config: RunConfig, problem: Problem) ->
         yield "", f"  {counts}"
     else:
         yield from map(_struck, entry.struck)
-        yield _best_style(entry), f"  best: {_best(entry)}"
+        timing = entry.verdict.timing if entry.verdict else None
+        faster = timing is not None and timing.verdict == "faster"
+        yield "green" if faster else "", f"  best: {_best(entry)}"
         if entry.last is not None and entry.last.call != entry.best.call:
             yield (
                 "",
@@ -129,11 +131,6 @@ def _best(entry: ProblemResult) -> str:
     if timing.sol_fraction is not None:
         text += f", {figures.percent(timing.sol_fraction)} of the speed-of-light bound"
     return text
-
-
-def _best_style(entry: ProblemResult) -> str:
-    timing = entry.verdict.timing if entry.verdict else None
-    return "green" if timing is not None and timing.verdict == "faster" else ""
 
 
 def _spent(spent: Spent) -> str:
