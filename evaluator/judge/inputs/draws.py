@@ -27,7 +27,7 @@ _FIXED = 2
 """Of each kind, where an error is near its limit."""
 _KEPT_BYTES = 2**26
 """Inputs that are larger are made anew from their seed when they are needed again."""
-_MOST_STAGED_SHARE = 128
+_MOST_STAGED_SHARE = 32
 """Inputs that take more than this part of a GPU's memory are not staged, but kept until they are
 laid, and made anew from their seed for the next call."""
 
