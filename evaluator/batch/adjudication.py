@@ -1,4 +1,4 @@
-"""Claims held against what was measured: sums for a person, a page, and JSON with all of it."""
+"""Claims held against what was measured: sums for a person, and JSON with all of it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from statistics import geometric_mean
 from pydantic import computed_field
 
 from evaluator.batch.claim import Claim
-from evaluator.batch.verdict_lines import harmless
 from evaluator.evaluation import BaselineTiming, Evaluation, Status
 from evaluator.record import Record
 from evaluator.settings import BaselineName, Precision
 from problems.plain_file import write_plain
 
-PAGE, WHOLE = "adjudication.md", "adjudication.json"
-_TITLE = "# Claimed and measured speedups"
+WHOLE = "adjudication.json"
 
 
 class ClaimOutcome(StrEnum):
@@ -164,34 +162,11 @@ class Adjudication:
             for row in differing:
                 yield f"    {row.difference}"
 
-    def write(self, folder: Path) -> list[Path]:
-        page, whole = folder / PAGE, folder / WHOLE
-        write_plain(page, "\n".join(map(harmless, self._page())) + "\n")
+    def write(self, folder: Path) -> Path:
         kernels = [row.as_json() for row in self.rows]
         found = {"protocol": self.protocol, "precision": self.precision, "kernels": kernels}
-        write_plain(whole, json.dumps(found, indent=1) + "\n")
-        return [page, whole]
-
-    def _page(self) -> Iterator[str]:
-        devices = {row.evaluation.device for row in self.rows if row.evaluation} - {""}
-        yield _TITLE
-        yield ""
-        yield f"Device: {', '.join(sorted(devices)) or 'none'}. Protocol: {self.protocol}."
-        yield ""
-        yield from ("```", *self.lines(), "```", "")
-        names = [name for name in BaselineName if any(name in row.rivals for row in self.rows)]
-        yield _table_row(
-            "kernel", "claimed", *(f"over {n}" for n in names), "verdict", "KernelBench"
-        )
-        yield "|" + "---|" * (len(names) + 4)
-        for row in self.rows:
-            yield _table_row(
-                row.kernel,
-                f"{row.claim.speedup:g}x" if row.claim else "",
-                *(_interval(row.rivals.get(name)) for name in names),
-                _verdict(row),
-                row.kernelbench,
-            )
+        write_plain(whole := folder / WHOLE, json.dumps(found, indent=1) + "\n")
+        return whole
 
     def _rival(self, name: BaselineName) -> str:
         flags = {row.rivals[name].flags for row in self.rows if name in row.rivals} - {""}
@@ -199,25 +174,4 @@ class Adjudication:
 
 
 def is_ours(text: str) -> bool:
-    """Whether this is a page or a file that `Adjudication.write` wrote."""
-    return text.startswith((_TITLE, '{\n "protocol"'))
-
-
-def _interval(rival: BaselineTiming | None) -> str:
-    if rival is None:
-        return ""
-    return f"{rival.speedup:.3g}x [{rival.speedup_low:.3g}, {rival.speedup_high:.3g}]"
-
-
-def _verdict(row: JudgedClaim) -> str:
-    if row.evaluation is None:
-        return f"not judged: {row.error}"
-    if not row.is_correct:
-        return f"{row.evaluation.status}: {row.reason}"
-    findings = "; ".join(f"finding: {finding}" for finding in row.evaluation.findings)
-    rival = row.rivals.get(BaselineName.EAGER)
-    return findings or (rival.verdict if rival else "correct, no time")
-
-
-def _table_row(*cells: str) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return text.startswith('{\n "protocol"')

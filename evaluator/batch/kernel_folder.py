@@ -11,10 +11,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from evaluator.batch.adjudication import PAGE, WHOLE, Adjudication, JudgedClaim, is_ours
+from evaluator.batch.adjudication import WHOLE, Adjudication, JudgedClaim, is_ours
 from evaluator.batch.claim import Claim
 from evaluator.batch.eval_results import EvalResults, KernelName, refuse_foreign
-from evaluator.batch.journal import Journal, journal_path
+from evaluator.batch.journal import Journal, journal_of
 from evaluator.batch.parallel_judging import Outcome, judged
 from evaluator.batch.verdict_lines import folder_lines, harmless, verdict_lines
 from evaluator.errors import InfrastructureError
@@ -109,9 +109,8 @@ def judge_folder(
     """
     written = EvalResults(report.results, {kernel.name.level for kernel in kernels})
     if report.claims is not None:
-        for name in (PAGE, WHOLE):
-            refuse_foreign(report.results.with_name(name), is_ours)
-    journal = Journal(journal_path(report.results), executor)
+        refuse_foreign(report.results.with_name(WHOLE), is_ours)
+    journal = Journal(journal_of(report.results), executor)
     with suppress(InfrastructureError):  # the kernel's line, or the judge's, comes in its turn
         backend = request(*kernels[0][1:], settings).candidate.backend
         executor.prepare(min(width, len(kernels)), backend)
@@ -150,7 +149,7 @@ def judge_folder(
         if report.claims is not None and ours:
             rows = _judged_claims(kernels, report.claims, ours, theirs)
             adjudication = Adjudication(rows, settings.precision, settings.protocol)
-            paths += adjudication.write(report.results.parent)
+            paths.append(adjudication.write(report.results.parent))
             lines += adjudication.lines()
         lines.append(f"results: {', '.join(map(str, paths))}")
         if finished:

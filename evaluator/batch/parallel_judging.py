@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -51,7 +52,8 @@ def judged(
 
     contents = [(problem.id, _digest(path)) for path, problem in kernels]
     known: dict[tuple[str, str], tuple[Evaluation, Path]] = {}
-    streak = _Streak(min(_PROBLEMS, len({problem.id for _, problem in kernels})))
+    failures: deque[tuple[str, str]] = deque(maxlen=MOST_FAILURES)
+    needed = min(_PROBLEMS, len({problem.id for _, problem in kernels}))
     pool = ThreadPoolExecutor(width, thread_name_prefix="kernels")
     try:
         begun: dict[tuple[str, str], Future[Outcome]] = {}
@@ -70,30 +72,15 @@ def judged(
                 if isinstance(outcome, Evaluation) and outcome.is_lasting:
                     known[content] = outcome, path
             yield outcome, first
-            streak.add(problem, outcome)
+            if isinstance(outcome, Evaluation | UnusableReferenceError):
+                failures.clear()
+                continue
+            failures.append((str(outcome), problem.id))
+            said, problems = map(set, zip(*failures, strict=True))
+            if len(failures) == MOST_FAILURES and len(said) == 1 and len(problems) >= needed:
+                raise type(outcome)(f"{MOST_FAILURES} kernels in a row cannot be judged: {outcome}")
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-class _Streak:
-    def __init__(self, problems: int) -> None:
-        """`problems`: equal failures on fewer than these say nothing of the judge."""
-        self._needed = problems
-        self._said = ""
-        self._of: list[str] = []
-
-    def add(self, problem: Problem, outcome: Outcome) -> None:
-        """Raises `InfrastructureError` once the judge itself must be what fails."""
-        if isinstance(outcome, Evaluation | UnusableReferenceError):
-            self._of.clear()
-            return
-        if str(outcome) != self._said:
-            self._of.clear()
-        self._said = str(outcome)
-        self._of.append(problem.id)
-        if len(self._of) >= MOST_FAILURES and len(set(self._of)) >= self._needed:
-            count = len(self._of)
-            raise type(outcome)(f"{count} kernels in a row cannot be judged: {outcome}")
 
 
 def _digest(path: Path) -> str:

@@ -6,16 +6,13 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import cast
 
 import pytest
 
-from evaluator.batch.adjudication import PAGE, WHOLE, Adjudication, JudgedClaim, is_ours
+from evaluator.batch.adjudication import WHOLE, Adjudication, JudgedClaim, is_ours
 from evaluator.batch.claim import read_claims
 from evaluator.batch.eval_results import EvalResults, KernelName, refuse_foreign
-from evaluator.batch.journal import Journal
 from evaluator.batch.kernel_folder import kernels_in
-from evaluator.batch.parallel_judging import Evaluates
 from evaluator.errors import DeviceError
 from evaluator.settings import Precision
 from problems.errors import UndecodableError, UsageError
@@ -111,21 +108,20 @@ def test_no_link_is_followed_when_results_are_written(folder: Path, secret: Path
     for name in ("eval_results.json.part", ".eval_results.json.part"):
         (folder / name).symlink_to(secret)
     results = EvalResults(place, {1})
-    for path in (place, folder / PAGE, folder / WHOLE):
+    for path in (place, folder / WHOLE):
         path.symlink_to(secret)
     before = set(folder.iterdir())
     results.write([(NAME, "level1_1_relu", DeviceError("gone"))])
     odd = JudgedClaim(kernel="", problem="", level=1, claim=None, evaluation=None, error="\x1b[2J")
     Adjudication([odd], Precision.FP32, "refinery").write(folder)
-    assert "\x1b" not in (folder / PAGE).read_text()
+    assert "\x1b" not in (folder / WHOLE).read_text()
     assert secret.read_text() == SECRET
     assert set(folder.iterdir()) == before
     assert json.loads(place.read_text())["1"][0]["metadata"]["status"] == "not_judged"
     assert place.stat().st_mode & 0o777 == 0o666 & ~_umask()
-    for path in (folder / PAGE, folder / WHOLE):
-        refuse_foreign(path, is_ours)
-        path.unlink()
-        path.mkdir()
+    refuse_foreign(folder / WHOLE, is_ours)
+    (folder / WHOLE).unlink()
+    (folder / WHOLE).mkdir()
     with pytest.raises(UsageError, match="can't be written: Is a directory"):
         Adjudication([], Precision.FP32, "refinery").write(folder)
 
@@ -135,10 +131,10 @@ def _umask() -> int:
     return mask
 
 
-def test_a_page_of_another_program_is_left_alone(folder: Path) -> None:
-    (folder / PAGE).write_text("# Notes\n")
+def test_a_file_of_another_program_is_left_alone(folder: Path) -> None:
+    (folder / WHOLE).write_text("{}\n")
     with pytest.raises(UsageError, match="holds results of another program"):
-        refuse_foreign(folder / PAGE, is_ours)
+        refuse_foreign(folder / WHOLE, is_ours)
 
 
 def test_a_verdict_in_a_file_of_claims_moves_no_cursor(folder: Path) -> None:
@@ -157,8 +153,6 @@ def test_claims_and_kept_verdicts_are_plain_files(kind: str, folder: Path, secre
     make(folder / "claims.csv", secret)
     with pytest.raises(UsageError, match=says):
         read_claims(folder / "claims.csv")
-    with pytest.raises(UsageError, match="can't be used"):
-        Journal(folder / "claims.csv", cast(Evaluates, None))
     assert secret.read_text() == SECRET
 
 
