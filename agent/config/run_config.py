@@ -171,7 +171,7 @@ class RunSettings(JudgeOptions):
         CommandOption(
             "The cluster for --executor ray; auto: the one that runs on this machine.",
             "HOST:PORT|auto",
-            default="a cluster of our own, here, on loopback",
+            default="auto",
         ),
     ] = None
 
