@@ -48,13 +48,14 @@ def open_judging(config: RunConfig, say: Callable[[str], None]) -> Iterator[Judg
             yield Judging(cluster, _profiler_of(cluster), cluster.place, note)
         return
     from evaluator.collect.own_collectors import target_zygote
-    from evaluator.executor.local import LocalExecutor
+    from evaluator.executor.local import STARTING, LocalExecutor
 
     zygotes: list[Zygote] = []
+    profiles = config.first_device == "cpu" and config.shown_feedback.needs_profile
 
-    def stage(_: str) -> None:
+    def stage(what: str) -> None:
         # With the first kernel: before, it would hold up the first prompt.
-        if config.first_device == "cpu" and config.shown_feedback.needs_profile and not zygotes:
+        if profiles and what == STARTING and not zygotes:
             zygotes.append(target_zygote())
 
     with (

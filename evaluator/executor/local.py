@@ -24,9 +24,7 @@ from evaluator.judge.cases import judged_at_each
 from evaluator.rival import CheckRequest, Rival
 from problems.cache_folder import cache_folder
 
-
-def _on_stderr(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+STARTING = "starting a judge"
 
 
 class LocalExecutor(AbstractContextManager["LocalExecutor"]):
@@ -47,7 +45,7 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
         builder: str = "evaluator.judge.builds.build_ahead",
         compiler: str = "evaluator.collect.compile_ahead",
         executors: int = 1,
-        say: Callable[[str], None] = _on_stderr,
+        say: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True),
         stage: Callable[[str], None] = lambda _: None,
     ) -> None:
         """`devices` are `cpu`, or `cuda:N` of one kind; `judge`, `builder` and `compiler` are
@@ -118,7 +116,7 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
         or it ran into a limit while it was built."""
         if (refused := refused_file(request)) is not None:
             return refused
-        self._stage("starting a judge")
+        self._stage(STARTING)
         self.prepare(backend=request.candidate.backend)
         ahead = request.candidate.backend is Backend.CUDA and not self._on_cpu
         built = self._builders.build(request) if ahead else None
