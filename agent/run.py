@@ -77,8 +77,8 @@ def command(
     a larger --budget extends it.
 
     Exit codes: 0 completed; 1 with --require-correct, when some problem has no correct kernel; 2 a
-    mistake in what was asked, or a failure of the machine or of the model's provider; 130
-    interrupted.
+    mistake in what was asked, or a failure of the machine or of the model's provider; 3 prompts
+    wait for their answers (relay/ with wait=0); 130 interrupted.
     """
     # What is heavy is imported where it is needed, so that --help answers at once.
     if draw:

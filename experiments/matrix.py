@@ -10,10 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from evaluator.command.command_line import INTERRUPTED, USAGE_ERROR, Line, print_lines, serve
+from evaluator.command.command_line import (
+    AWAITING,
+    INTERRUPTED,
+    USAGE_ERROR,
+    Line,
+    print_lines,
+    serve,
+)
 
 if TYPE_CHECKING:
     from experiments.study.answer import Answer
+    from experiments.study.plan import Plan
     from experiments.study.study_run import StudyResult
 
 
@@ -46,7 +54,8 @@ def command(
     The same command again goes on where it was interrupted. Cells take turns problem by problem,
     so that what a stop leaves can be compared. At the end the plan's questions are answered.
 
-    Exit codes: 0 completed; 2 a mistake in the plan, or a cell that failed; 130 interrupted.
+    Exit codes: 0 completed; 2 a mistake in the plan, or a cell that failed; 3 prompts wait for
+    their answers (relay/ with wait: 0); 130 interrupted.
     """
     from experiments.study.plan import load_plan
 
@@ -76,25 +85,35 @@ def command(
             "complete": result.complete,
             "failed": dict(result.failed),
             "capped": result.capped,
+            "awaited": result.awaited,
             "answers": [each.model_dump(mode="json") for each in given],
         }
         typer.echo(json.dumps(text))
     else:
-        print_lines(study_lines(folder, plan.question, result, given, in_part=bool(only)))
-    raise typer.Exit(INTERRUPTED if result.interrupted else USAGE_ERROR if result.failed else 0)
+        print_lines(study_lines(folder, plan, result, given, in_part=bool(only)))
+    raise typer.Exit(exit_code(result))
+
+
+def exit_code(result: StudyResult) -> int:
+    if result.interrupted:
+        return INTERRUPTED
+    if result.failed:
+        return USAGE_ERROR
+    return AWAITING if result.awaited else 0
 
 
 def study_lines(
     folder: Path,
-    question: str,
+    plan: Plan,
     result: StudyResult,
     given: tuple[Answer, ...],
     *,
     in_part: bool = False,
 ) -> Iterator[Line]:
+    from agent.record.figures import awaited
     from experiments.study.answer import answer_lines
 
-    yield "bold", question
+    yield "bold", plan.question
     for line in answer_lines(given):
         yield "", line
     if in_part:
@@ -105,6 +124,10 @@ def study_lines(
         yield "red", f"failed: {name}: {why}"
     for name in result.capped:
         yield "yellow", f"{name}: a cap on dollars was reached; the rest was not begun"
+    if result.awaited:
+        models = [each.model for each in plan.models]
+        yield "yellow", f"{folder}: {awaited(result.awaited, *models)}"
+        return
     state = "interrupted; the same command goes on" if result.interrupted else "done"
     yield "dim", f"{folder}: {state}"
 

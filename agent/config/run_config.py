@@ -196,6 +196,11 @@ class RunConfig(RunSettings):
         return FeedbackSpec() if self.strategy is Strategy.SAMPLE else self.feedback
 
     @property
+    def is_in_rounds(self) -> bool:
+        """A command takes the answers that are there, writes the prompts that are due, and ends."""
+        return self.model.startswith("relay/") and self.model_args.get("wait") is not None
+
+    @property
     def devices(self) -> tuple[str, ...]:
         """The devices that judge: each is `cpu` or `cuda:N`."""
         return tuple(self.device.split(","))

@@ -50,7 +50,7 @@ def check_model(model: str, args: Arguments, *, temperature: float | None = None
         if name in NOT_YOURS:
             raise UsageError(f"--model-args {name} is not accepted: {NOT_YOURS[name]}")
     explicit_prices(args)
-    _check_timeout(args)
+    _check_seconds(args)
     provider, name = split_model(model)
     if provider is not None:
         for argument in args:
@@ -67,11 +67,12 @@ def check_model(model: str, args: Arguments, *, temperature: float | None = None
     _check_parameters(library, model, name, prefix, args, temperature)
 
 
-def _check_timeout(args: Arguments) -> None:
-    timeout = args.get("timeout")
-    number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
-    if timeout is not None and not (number and timeout > 0):  # type: ignore[operator]
-        raise UsageError(f"timeout={timeout} is not a number of seconds; try timeout=600")
+def _check_seconds(args: Arguments) -> None:
+    for name, least, try_ in (("timeout", 1e-9, "600"), ("wait", 0, "0")):
+        seconds = args.get(name)
+        number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+        if seconds is not None and not (number and seconds >= least):  # type: ignore[operator]
+            raise UsageError(f"{name}={seconds} is not a number of seconds; try {name}={try_}")
 
 
 def _provider_of(library: Any, model: str) -> tuple[str, str]:

@@ -55,6 +55,10 @@ class ModelInterruptedError(ModelError):
     """The run is stopping, so the wait for an answer was given up."""
 
 
+class AnswerAwaitedError(ModelError):
+    """The prompt lies where it is answered. A later command finds the answer."""
+
+
 @dataclass(frozen=True)
 class RetryPolicy:
     """Exponential back-off with jitter, bounded by attempts and by time."""

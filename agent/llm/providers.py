@@ -93,7 +93,7 @@ class Provider:
 PROVIDERS = {
     "offline": Provider(tuner_client),
     "replay": Provider(lambda name, _: ReplayClient(load_recording(Path(name)))),
-    "relay": Provider(relay_client, frozenset({"timeout"})),
+    "relay": Provider(relay_client, frozenset({"timeout", "wait"})),
 }
 """By the part of a model's name before the first slash; the name is what follows."""
 

@@ -3,6 +3,9 @@
 `<problem>-<sample>-<turn>.prompt.md` appears whole; `<problem>-<sample>-<turn>.answer.md` is
 waited for. An answer counts once its file has stopped changing, so it may be written in place;
 writing it under another name and renaming it is safer still.
+
+With `wait=0` nothing is waited for: a command writes the prompts that are due, takes the answers
+that are there, and ends.
 """
 
 from __future__ import annotations
@@ -12,7 +15,12 @@ import threading
 import time
 from pathlib import Path
 
-from agent.llm.failure import ModelInterruptedError, ModelRefusedError, ModelUnavailableError
+from agent.llm.failure import (
+    AnswerAwaitedError,
+    ModelInterruptedError,
+    ModelRefusedError,
+    ModelUnavailableError,
+)
 from agent.record.completion import (
     Completion,
     CompletionRequest,
@@ -30,13 +38,14 @@ from problems.errors import UsageError
 def relay_client(name: str, stop: threading.Event) -> ModelClient:
     """The client that waits for a person or a program that answers through the folder `name`.
 
-    Raises `UsageError` where the folder isn't there or can't be written.
+    Raises `UsageError` where that folder can't be written.
     """
     folder = Path(name)
-    if not folder.is_dir():
-        raise UsageError(f"there is no folder {folder} to relay through; mkdir -p {folder}")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise UsageError(f"the relay folder {folder} can't be written; chmod u+wx {folder}")
+    there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    if not there.is_dir():
+        raise UsageError(f"{there} is no folder to relay through; name another one")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise UsageError(f"the relay folder {there} can't be written; chmod u+wx {there}")
     return RelayClient(folder, stop)
 
 
@@ -60,7 +69,8 @@ class RelayClient:
 
         An answer that is there already counts if it lies beside this very prompt: so a resumed
         run goes on. Raises `ModelRefusedError` where it belongs to another prompt,
-        `ModelUnavailableError` after `timeout` seconds, `ModelInterruptedError` on stop.
+        `AnswerAwaitedError` where none is there after `wait` seconds, `ModelUnavailableError` after
+        `timeout` seconds, `ModelInterruptedError` on stop.
         """
         began = time.monotonic()
         stem = self._folder / f"{request.problem}-{request.sample}-{request.turn}"
@@ -74,10 +84,10 @@ class RelayClient:
                     " remove it"
                 )
             write_durably(prompt_path, prompt)
-        if not answer_path.exists():
+        wait_s, timeout_s = (_seconds(request, name) for name in ("wait", "timeout"))
+        if wait_s is None and not answer_path.exists():
             tell(f"read {prompt_path} and write the answer to {answer_path}")
-        timeout = request.arguments.get("timeout")
-        said = self._wait_for(answer_path, None if timeout is None else float(timeout))
+        said = self._wait_for(answer_path, wait_s, timeout_s)
         text, reasoning = apart(said.lstrip("\n"))
         usage = Usage(
             prompt_tokens=estimated_tokens([prompt]),
@@ -93,24 +103,30 @@ class RelayClient:
             seconds=time.monotonic() - began,
         )
 
-    def _wait_for(self, path: Path, timeout_s: float | None) -> str:
-        began = since = time.monotonic()
-        before: tuple[int, int] | None = None
+    def _wait_for(self, path: Path, wait_s: float | None, timeout_s: float | None) -> str:
+        began = time.monotonic()
         while True:
-            now, seen = time.monotonic(), _size_and_time(path)
-            if seen != before:
-                before, since = seen, now
-            elif seen is not None and seen[0] > 0 and now - since >= self._settle_s:
+            waited_s, unchanged_s = time.monotonic() - began, _unchanged_s(path)
+            if unchanged_s is not None and unchanged_s >= self._settle_s:
                 return path.read_text(encoding="utf-8", errors="replace")
-            if timeout_s is not None and now - began > timeout_s:
+            if wait_s is not None and unchanged_s is None and waited_s >= wait_s:
+                raise AnswerAwaitedError(f"no {path} yet")
+            if timeout_s is not None and waited_s > timeout_s:
                 raise ModelUnavailableError(f"no {path} within {timeout_s:g} s")
             if self._stop.wait(self._poll_s):
                 raise ModelInterruptedError(f"stopped while waiting for {path}")
 
 
-def _size_and_time(path: Path) -> tuple[int, int] | None:
+def _seconds(request: CompletionRequest, name: str) -> float | None:
+    value = request.arguments.get(name)
+    return None if value is None else float(value)
+
+
+def _unchanged_s(path: Path) -> float | None:
+    """For how long nothing was written to the file; None where nothing is in it."""
     try:
         found = path.stat()
     except FileNotFoundError:
         return None
-    return found.st_size, found.st_mtime_ns
+    # A time ahead of our clock is another machine's, and as good as an old one.
+    return abs(time.time() - found.st_mtime) if found.st_size else None

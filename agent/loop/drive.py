@@ -98,7 +98,8 @@ def drive(
         for problem in problems
     ]
     if any(problem_run.turns.has_work for problem_run in problem_runs):
-        executor.prepare(config.workers, config.backend)  # while the model answers
+        if not config.is_in_rounds:
+            executor.prepare(config.workers, config.backend)  # while the model answers
         record_environment(store, device_name, config.executor)
     with ThreadPoolExecutor(2 * config.workers, thread_name_prefix="turns") as pool:
         queue = TurnQueue(problem_runs, changed)

@@ -82,14 +82,14 @@ def profiler_beside(
 ) -> Iterator[Profiler]:
     """Profiles on one of the devices that judge, while nothing is judged there.
 
-    Where the run will profile, the first profile's process on each GPU is started at once.
-    `zygotes`: of targets, once there is one; closed here.
+    Where the run will profile, the first profile's process on each GPU is started at once; in
+    rounds, when there is something to profile. `zygotes`: of targets, once there is one; closed here.
     """
     from evaluator.collect.ncu import NcuSession
     from tools.profile import prepare, profile
 
     with closing(NcuSession()) as session:
-        if config.shown_feedback.needs_profile:
+        if config.shown_feedback.needs_profile and not config.is_in_rounds:
             for device in config.devices:
                 prepare(session, device)
 

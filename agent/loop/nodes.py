@@ -74,13 +74,13 @@ class TurnUpdate(TypedDict, total=False):
 def propose(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
     """Render the prompt and get its answer; both are stored before anything is done with them.
 
-    A turn that an earlier command began goes on where that one ended. Before the first call for a
-    problem the judge has checked it: a problem that cannot be judged costs nothing.
+    A turn that an earlier command began goes on where that one ended. Before a prompt is written
+    the judge has checked its problem: one that cannot be judged costs nothing.
     """
     deps, key = runtime.context, state["key"]
     store = deps.store
     turn = store.pending_turn(key)
-    if turn is None or not store.has_completion(turn.completion):
+    if turn is None:
         with _announcing_retries(runtime, key):
             found = deps.check.run()
         if _rival(deps) is None and deps.config.rival != "none":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from functools import partial
 
-from agent.llm.failure import ModelInterruptedError, ModelRefusedError
+from agent.llm.failure import AnswerAwaitedError, ModelInterruptedError, ModelRefusedError
 from agent.loop.deps import Deps
 from agent.loop.graph import Machine
 from agent.loop.nodes import with_retries
@@ -29,6 +29,7 @@ class ProblemRun:
         self._started = False
         self._error = ""
         self._interrupted = False
+        self._awaited = 0
 
     @property
     def turns(self) -> ProblemTurns:
@@ -42,6 +43,9 @@ class ProblemRun:
             self._machine.walk(self._deps, key)
         except ModelInterruptedError:
             self._interrupted = True
+        except AnswerAwaitedError:
+            with self._lock:
+                self._awaited += 1
         except ModelRefusedError:
             raise
         except InfrastructureError as error:
@@ -81,7 +85,7 @@ class ProblemRun:
             deps.watch.notice(ProblemStarted(problem, known.turns, best, known.spent))
 
     def _confirm(self) -> None:
-        if self._error or self._interrupted or self._deps.stop.is_set():
+        if self._error or self._interrupted or self._awaited or self._deps.stop.is_set():
             return
         try:
             confirm(self._deps)
@@ -99,8 +103,12 @@ class ProblemRun:
         known = deps.store.log.progress(problem)
         if self._error:
             stop = Stop.ERROR
+        elif limit := deps.turns.why_stop():
+            stop = limit
+        elif self._interrupted:
+            stop = Stop.INTERRUPTED
         else:
-            stop = deps.turns.why_stop() or (Stop.INTERRUPTED if self._interrupted else Stop.CALLS)
+            stop = Stop.ANSWERS if self._awaited else Stop.CALLS
         return ProblemResult(
             problem=problem,
             best=best,
@@ -112,6 +120,7 @@ class ProblemRun:
             correct=known.correct,
             spent=deps.ledger.spent(problem),
             stop=stop,
+            awaited=self._awaited if stop is Stop.ANSWERS else 0,
             error=self._error,
         )
 

@@ -24,6 +24,13 @@ def heading(path: Path, made: RunConfig | TurnRecord, device: str, budget: int |
     )
 
 
+def awaited(prompts: int, *models: str) -> str:
+    """`14 prompts wait for answers in FOLDER; ...`: how a round ends."""
+    wait = "prompt waits for its answer" if prompts == 1 else "prompts wait for answers"
+    folders = " and ".join(m.removeprefix("relay/") for m in models if m.startswith("relay/"))
+    return f"{prompts} {wait} in {folders}; then give the same command again"
+
+
 def speedup(timing: Timing) -> str:
     """`1.97x [1.95, 1.99]`: over eager, with its interval."""
     low, high = timing.speedup_low, timing.speedup_high

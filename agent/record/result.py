@@ -25,8 +25,15 @@ class Stop(StrEnum):
     UNPRICED = "unpriced"
     """A call came back without a known price while dollars were limited."""
     INTERRUPTED = "interrupted"
+    ANSWERS = "answers"
+    """Prompts are written, and a later command finds their answers."""
     ERROR = "error"
     """Our machine or the model's provider failed; `ProblemResult.error` says how."""
+
+    @property
+    def is_passing(self) -> bool:
+        """The same command again goes on with the problem."""
+        return self in (Stop.INTERRUPTED, Stop.ANSWERS)
 
 
 class Spent(Usage):
@@ -88,6 +95,8 @@ class ProblemResult(Record):
     """Turns whose kernel is correct."""
     spent: Spent
     stop: Stop
+    awaited: int = 0
+    """Prompts that wait for their answers."""
     error: str = ""
 
     @property
@@ -115,6 +124,11 @@ class RunResult(Record):
     @property
     def all_correct(self) -> bool:
         return all(problem.best is not None for problem in self.problems)
+
+    @property
+    def awaited(self) -> int:
+        """Prompts that wait for their answers."""
+        return sum(problem.awaited for problem in self.problems)
 
     @property
     def failed(self) -> tuple[ProblemResult, ...]:

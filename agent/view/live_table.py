@@ -179,7 +179,7 @@ class LiveTable(Display):
             best = Text(figures.speedup(timing), style=_VERDICT_STYLES.get(timing.verdict, ""))
         last = Text(row.last or "", style="" if row.last is Status.CORRECT else "yellow")
         if row.stop is not None:
-            ended_well = row.stop not in (Stop.ERROR, Stop.INTERRUPTED)
+            ended_well = row.stop is not Stop.ERROR and not row.stop.is_passing
             doing = Text("done" if ended_well else row.stop, style="green" if ended_well else "red")
         elif row.started is None:
             doing = Text(row.phase, style="dim")

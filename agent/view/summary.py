@@ -12,7 +12,7 @@ from agent.record import figures
 from agent.record.confirmation import Confirmation
 from agent.record.result import ProblemResult, RunResult, Spent, Stop
 from agent.resolution import Resolution
-from evaluator.command.command_line import INTERRUPTED, USAGE_ERROR, Line, print_lines
+from evaluator.command.command_line import AWAITING, INTERRUPTED, USAGE_ERROR, Line, print_lines
 from evaluator.command.option import arguments_of
 from evaluator.settings import JudgeOptions
 from problems.problem import Problem
@@ -24,6 +24,7 @@ _STOPPED = {
     Stop.SECONDS: "stopped by --budget-seconds",
     Stop.UNPRICED: "stopped: an answer came without a price (--allow-unpriced goes on)",
     Stop.INTERRUPTED: "interrupted",
+    Stop.ANSWERS: "waits for answers",
 }
 
 
@@ -37,6 +38,8 @@ def tell(result: RunResult, resolution: Resolution, *, as_json: bool, require_co
         return INTERRUPTED
     if result.failed:
         return USAGE_ERROR
+    if result.awaited:
+        return AWAITING
     return int(require_correct and not result.all_correct)
 
 
@@ -71,6 +74,8 @@ def summary_lines(
     )
     if result.interrupted:
         yield "yellow", "interrupted: the same command again goes on from here"
+    if result.awaited:
+        yield "yellow", figures.awaited(result.awaited, config.model)
     yield "dim", f"every turn: kernel-refinery show {shlex.quote(str(result.run))}"
 
 

@@ -14,6 +14,7 @@ from evaluator.errors import InfrastructureError
 from problems.errors import UsageError
 
 USAGE_ERROR = 2
+AWAITING = 3
 INTERRUPTED = 130
 
 Line = tuple[str, str]

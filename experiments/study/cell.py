@@ -77,8 +77,9 @@ def _cell(plan: Plan, folder: Path, model: ModelChoice, condition: Condition, se
     name = cell_name(model.label, condition, seed)
     options = plan.options(model, condition, seed)
     provider, _, study = options.model.partition("/")
-    if provider == "replay" and (Path(study) / "study.json").is_file():
-        # Each cell gives the answers of the cell of that name again.
+    is_study = provider == "replay" and (Path(study) / "study.json").is_file()
+    if is_study or provider == "relay":
+        # Each cell has answers of its own, in a folder of its name.
         options = options.model_copy(update={"model": f"{options.model}/{name}"})
     resolution = resolve(options.model_copy(update={"output": folder / name}))
     return Cell(model.label, condition, seed, resolution)

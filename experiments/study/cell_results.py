@@ -49,7 +49,7 @@ def _finished(cell: Path, turns: pd.DataFrame) -> frozenset[str]:
     compact run: of the others, those with as many calls as the budget has."""
     result = RunFiles(cell).result()
     stops = {p.problem: p.stop for p in result.problems} if result else {}
-    ended = {name for name, stop in stops.items() if stop not in (Stop.INTERRUPTED, Stop.ERROR)}
+    ended = {name for name, stop in stops.items() if stop is not Stop.ERROR and not stop.is_passing}
     made = turns.groupby("problem")["call"].nunique()
     whole = set(made.index[made >= turns["budget"].iloc[0]])
     return frozenset(ended | (whole - stops.keys()))

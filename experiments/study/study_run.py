@@ -39,11 +39,13 @@ class StudyResult:
     capped: tuple[str, ...]
     """Cells with problems that were not begun since a cap on dollars was reached."""
     interrupted: bool
+    awaited: int
+    """Prompts that wait for their answers."""
 
     @property
     def complete(self) -> bool:
         """Every problem of every cell has ended by itself."""
-        return not (self.failed or self.capped or self.interrupted)
+        return not (self.failed or self.capped or self.interrupted or self.awaited)
 
 
 def check_plan(plan: Plan, cells: Sequence[Cell]) -> None:
@@ -139,6 +141,7 @@ class _StudyRun:
         }
         self._failed: dict[str, str] = {}
         self._capped: set[str] = set()
+        self._awaited: list[int] = []
 
     def go(self) -> StudyResult:
         workers = _config(self._cells[0]).workers
@@ -153,7 +156,8 @@ class _StudyRun:
                 raise
         for cell in self._cells:
             self._save_result(cell)
-        return StudyResult(dict(self._failed), tuple(sorted(self._capped)), self._stop.is_set())
+        capped, awaited = tuple(sorted(self._capped)), sum(self._awaited)
+        return StudyResult(dict(self._failed), capped, self._stop.is_set(), awaited)
 
     def _take_all(self, workers: int) -> None:
         while not self._stop.is_set():
@@ -181,6 +185,7 @@ class _StudyRun:
             self._view.say(f"{cell.name}: {error}")
             return
         for result in results:
+            self._awaited.append(result.awaited)
             if result.stop is Stop.ERROR:
                 self._failed[f"{cell.name} {result.problem}"] = result.error
             self._view.ended(cell, result)

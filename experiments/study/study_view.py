@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from agent.record import figures
 from agent.record.events import Display, Event, Profiled, TurnRecorded, Waiting
-from agent.record.result import ProblemResult, Stop
+from agent.record.result import ProblemResult
 from experiments.study.cell import Cell
 
 
@@ -38,8 +38,8 @@ class StudyView:
             self._made.add((cell, problem))
 
     def ended(self, cell: Cell, result: ProblemResult) -> None:
-        """A problem of a cell has got all its turns, or has failed, or was interrupted."""
-        if result.stop is Stop.INTERRUPTED:
+        """A problem of a cell has got all its turns, or has failed, or goes on later."""
+        if result.stop.is_passing:
             return
         with self._lock:
             self._ended += 1

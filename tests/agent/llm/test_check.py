@@ -53,7 +53,8 @@ def test_what_can_be_asked(model, args):
         ("offline/tuner", {"max_tokens": 5}, "takes no max_tokens"),
         ("offline/", {}, "names nothing"),
         ("replay/no/such/run", {}, "no recording no/such/run"),
-        ("relay/no/such/folder", {}, "mkdir -p no/such/folder"),
+        (f"relay/{__file__}", {}, "is no folder to relay through"),
+        ("relay/answers", {"wait": -1}, "try wait=0"),
     ],
 )
 def test_what_cannot_is_said_in_one_line(model, args, said, capfd):
