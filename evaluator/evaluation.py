@@ -402,6 +402,8 @@ class EvaluationRequest(ProblemRequest):
     candidate: Candidate
     is_second: bool = False
     """A second verdict: turns and checks of problems go before it."""
+    chooses: bool = False
+    """A second verdict that is to choose among several, and states nothing."""
 
 
 class AuditRequest(Record):

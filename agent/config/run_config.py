@@ -87,6 +87,9 @@ class RunSettings(JudgeOptions):
             "RUN@TURN",
         ),
     ] = None
+    shared_drafts: bool = False
+    """The first prompt does not tell which strategy it belongs to: a study gives one answer to
+    it in all cells."""
     budget: Annotated[
         int,
         CommandOption("Billed completions per problem, the same for every strategy.", "N"),

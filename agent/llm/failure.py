@@ -58,6 +58,11 @@ class ModelInterruptedError(ModelError):
 class AnswerAwaitedError(ModelError):
     """The prompt lies where it is answered. A later command finds the answer."""
 
+    def __init__(self, answer: str) -> None:
+        """`answer`: the file that will hold it."""
+        super().__init__(f"there is no {answer} yet")
+        self.answer = answer
+
 
 @dataclass(frozen=True)
 class RetryPolicy:

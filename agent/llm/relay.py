@@ -110,7 +110,7 @@ class RelayClient:
             if unchanged_s is not None and unchanged_s >= self._settle_s:
                 return path.read_text(encoding="utf-8", errors="replace")
             if wait_s is not None and unchanged_s is None and waited_s >= wait_s:
-                raise AnswerAwaitedError(f"no {path} yet")
+                raise AnswerAwaitedError(str(path))
             if timeout_s is not None and waited_s > timeout_s:
                 raise ModelUnavailableError(f"no {path} within {timeout_s:g} s")
             if self._stop.wait(self._poll_s):

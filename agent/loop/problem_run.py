@@ -29,7 +29,7 @@ class ProblemRun:
         self._started = False
         self._error = ""
         self._interrupted = False
-        self._awaited = 0
+        self._awaited: set[str] = set()
 
     @property
     def turns(self) -> ProblemTurns:
@@ -43,9 +43,8 @@ class ProblemRun:
             self._machine.walk(self._deps, key)
         except ModelInterruptedError:
             self._interrupted = True
-        except AnswerAwaitedError:
-            with self._lock:
-                self._awaited += 1
+        except AnswerAwaitedError as error:
+            self._awaited.add(error.answer)
         except ModelRefusedError:
             raise
         except InfrastructureError as error:
@@ -120,7 +119,7 @@ class ProblemRun:
             correct=known.correct,
             spent=deps.ledger.spent(problem),
             stop=stop,
-            awaited=self._awaited if stop is Stop.ANSWERS else 0,
+            awaited=tuple(sorted(self._awaited)) if stop is Stop.ANSWERS else (),
             error=self._error,
         )
 
@@ -147,7 +146,9 @@ def confirm(deps: Deps) -> None:
             return
         candidate = Candidate(source=store.kernel(best.candidate), backend=deps.config.backend)
         settings = confirming(deps.settings, chooses=chooses)
-        request = EvaluationRequest.of(deps.problem, settings, candidate=candidate, is_second=True)
+        request = EvaluationRequest.of(
+            deps.problem, settings, candidate=candidate, is_second=True, chooses=chooses
+        )
         deps.watch.notice(JudgingAgain(problem))
         judged = with_retries(partial(deps.executor.evaluate, request))
         found = confirmation_of(best, judged, chooses=chooses)

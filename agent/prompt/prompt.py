@@ -165,6 +165,8 @@ def budget_note(config: RunConfig, turn: int, spent: Spent) -> str:
     """Which attempt this is and what is left; nothing that a draft without feedback could not
     know."""
     schedule = schedule_of(config)
+    if turn == 0 and config.shared_drafts:
+        return "Your kernel is judged as it stands, and may be refined afterwards."
     if not config.shown_feedback or (turn == 0 and schedule.drafts > 1):
         return "You have one attempt; it is judged as it stands."
     left = schedule.turns - turn

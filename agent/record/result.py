@@ -95,8 +95,8 @@ class ProblemResult(Record):
     """Turns whose kernel is correct."""
     spent: Spent
     stop: Stop
-    awaited: int = 0
-    """Prompts that wait for their answers."""
+    awaited: tuple[str, ...] = ()
+    """Files that the answers to its prompts are to be in."""
     error: str = ""
 
     @property
@@ -127,8 +127,8 @@ class RunResult(Record):
 
     @property
     def awaited(self) -> int:
-        """Prompts that wait for their answers."""
-        return sum(problem.awaited for problem in self.problems)
+        """How many prompts wait for their answers."""
+        return sum(len(problem.awaited) for problem in self.problems)
 
     @property
     def failed(self) -> tuple[ProblemResult, ...]:

@@ -46,6 +46,13 @@ def cells_of(plan: Plan, folder: Path) -> tuple[Cell, ...]:
     return cells
 
 
+def drafts_model(plan: Plan, cell: Cell) -> str:
+    """What is asked for the first drafts that cells share: their model, relayed through a folder of
+    their own."""
+    model = next(each.model for each in plan.models if each.label == cell.model)
+    return f"{model}/drafts-s{cell.seed}" if model.startswith("relay/") else model
+
+
 def chosen(cells: Sequence[Cell], patterns: Sequence[str]) -> tuple[Cell, ...]:
     """Cells whose name is one of `patterns`, where `*` stands for any text; all without patterns.
 

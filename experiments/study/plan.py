@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Annotated, Self, TypeVar
+from typing import Annotated, Literal, Self, TypeVar
 
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
@@ -133,6 +133,9 @@ class Plan(Record):
         Field(min_length=1),
     ]
     seeds: Annotated[tuple[int, ...], AfterValidator(_distinct), Field(min_length=1)] = (0,)
+    share: Literal["drafts"] | None = Field(default=None, exclude_if=lambda share: share is None)
+    """drafts: a first draft is one answer in all cells of a model and seed, its prompt does not
+    tell a strategy, and identical kernels are judged once."""
     cell_usd: float | None = Field(default=None, gt=0)
     """No problem of a cell is begun once its calls have cost as much."""
     total_usd: float | None = Field(default=None, gt=0)
@@ -163,6 +166,7 @@ class Plan(Record):
             "model_args": model.args,
             "temperature": model.temperature,
             "seed": seed,
+            "shared_drafts": self.share is not None,
         }
         if not condition.is_sample:
             cell["feedback"] = condition.feedback

@@ -24,8 +24,9 @@ from agent.loop.problem_check import ProblemCheck
 from agent.record.completion import ModelClient
 from agent.record.result import ProblemResult, Stop
 from agent.record.store import RunStore, open_store
-from experiments.study.cell import Cell, cells_of, chosen
+from experiments.study.cell import Cell, cells_of, chosen, drafts_model
 from experiments.study.plan import Plan
+from experiments.study.shared_work import SharedDrafts, SharedWork
 from experiments.study.study_folder import StudyFolder
 from experiments.study.study_view import StudyView
 from experiments.study.unit import Queue, Unit, in_order
@@ -40,7 +41,7 @@ class StudyResult:
     """Cells with problems that were not begun since a cap on dollars was reached."""
     interrupted: bool
     awaited: int
-    """Prompts that wait for their answers."""
+    """How many prompts wait for their answers."""
 
     @property
     def complete(self) -> bool:
@@ -90,23 +91,29 @@ def run_study(plan: Plan, folder: Path, only: Sequence[str] = ()) -> StudyResult
         judging = stack.enter_context(open_judging(_config([*profiled, *cells][0]), view.say))
         stores = {cell.name: stack.enter_context(open_store(_config(cell))) for cell in cells}
         study.remember(plan)
-        clients = {
-            cell.name: make_client(
-                _config(cell).model,
-                _config(cell).model_args,
-                run_dir=_config(cell).output,
-                stop=stop,
-            )
-            for cell in cells
-        }
+        clients = {cell.name: _client(_config(cell), stop) for cell in cells}
+        if plan.share is not None:
+            work = SharedWork(folder / "shared")
+            judging = work.judging(judging)
+            for cell in cells:
+                drafts = _config(cell).model_copy(update={"model": drafts_model(plan, cell)})
+                clients[cell.name] = SharedDrafts(
+                    clients[cell.name], _client(drafts, stop), drafts.model, work
+                )
         stack.enter_context(two_stage_interrupt(stop, view.say, at_once=lambda: None))
         return _StudyRun(plan, cells, stores, clients, judging, view, stop).go()
+
+
+def _client(config: RunConfig, stop: threading.Event) -> ModelClient:
+    return make_client(config.model, config.model_args, run_dir=config.output, stop=stop)
 
 
 def _check_apart(plan: Plan, cells: Sequence[Cell]) -> None:
     """Raise `UsageError` for what processes that don't know of each other can't keep."""
     if plan.total_usd is not None:
         raise UsageError("--cell: total_usd counts all cells; leave it out, and set cell_usd")
+    if plan.share is not None:
+        raise UsageError("--cell: with share: drafts one process runs all cells; leave it out")
     if _config(cells[0]).rival != "none":
         raise UsageError(
             "--cell: each process would measure other times of PyTorch; set rival: none, or run"
@@ -141,7 +148,7 @@ class _StudyRun:
         }
         self._failed: dict[str, str] = {}
         self._capped: set[str] = set()
-        self._awaited: list[int] = []
+        self._awaited: set[str] = set()
 
     def go(self) -> StudyResult:
         workers = _config(self._cells[0]).workers
@@ -156,7 +163,7 @@ class _StudyRun:
                 raise
         for cell in self._cells:
             self._save_result(cell)
-        capped, awaited = tuple(sorted(self._capped)), sum(self._awaited)
+        capped, awaited = tuple(sorted(self._capped)), len(self._awaited)
         return StudyResult(dict(self._failed), capped, self._stop.is_set(), awaited)
 
     def _take_all(self, workers: int) -> None:
@@ -185,7 +192,7 @@ class _StudyRun:
             self._view.say(f"{cell.name}: {error}")
             return
         for result in results:
-            self._awaited.append(result.awaited)
+            self._awaited.update(result.awaited)
             if result.stop is Stop.ERROR:
                 self._failed[f"{cell.name} {result.problem}"] = result.error
             self._view.ended(cell, result)

@@ -50,6 +50,7 @@ def places(tmp_path: Path) -> list[Path]:
     return sorted((tmp_path / "desk").iterdir())
 
 
+@pytest.mark.thorough
 def test_each_prompt_is_asked_once_and_each_answer_taken_once(
     tmp_path: Path, a_round: Told, at_the_desk: Told
 ) -> None:
