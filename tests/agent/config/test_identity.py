@@ -24,6 +24,7 @@ OTHER = {
     "precision": "bf16",
     "protocol": "kernelbench",
     "inputs": "recipe",
+    "shared_drafts": True,
     "search_cases": 2,
     "rival": "compile",
     "budget": 3,
