@@ -83,7 +83,8 @@ def profiler_beside(
     """Profiles on one of the devices that judge, while nothing is judged there.
 
     Where the run will profile, the first profile's process on each GPU is started at once; in
-    rounds, when there is something to profile. `zygotes`: of targets, once there is one; closed here.
+    rounds, when there is something to profile. `zygotes`: of targets, once there is one; they are
+    closed here.
     """
     from evaluator.collect.ncu import NcuSession
     from tools.profile import prepare, profile
