@@ -166,11 +166,11 @@ def ncu_command(device_name: str) -> tuple[list[str], list[str]]:
     if ncu is None:
         raise ProfilerError("ncu is not installed")
     wanted, unknown = names(known_metrics(Path(ncu), device_name))
-    options = ["--export", REPORT, "--force-overwrite"]
+    options = ["--export", REPORT, "--force-overwrite", "--section", SAMPLES]
     # Compilers and the like that it starts run faster without ncu's libraries in them.
     options += ["--target-processes", "application-only"]
     options += ["--profile-from-start", "off", "--clock-control", "none", "--apply-rules", "no"]
-    options += ["--launch-count", str(_MOST_KERNELS), "--metrics", ",".join((*wanted, SAMPLES))]
+    options += ["--launch-count", str(_MOST_KERNELS), "--metrics", ",".join(wanted)]
     return [ncu, *options], unknown
 
 

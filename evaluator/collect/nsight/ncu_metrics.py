@@ -121,8 +121,8 @@ _UNLISTED = ("launch__", _SAMPLED, "memory_", "sm__maximum_warps", "smsp__sass_"
 BUSIEST = frozenset({"l1_pct", "sm_pct"})
 """The largest of their metrics stands for these."""
 
-SAMPLES = "group:smsp__pcsamp_warp_stall_reasons"
-"""Where warps waited, in one more pass: the section SourceCounters would patch the kernel, too."""
+SAMPLES = "SourceCounters"
+"""The section with the samples: of their group alone, ncu 2025.3 printed no lines of source."""
 
 
 def names(known: frozenset[str] | None = None) -> tuple[list[str], list[str]]:
