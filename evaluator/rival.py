@@ -16,8 +16,6 @@ class CheckRequest(ProblemRequest):
 
     rival: Literal["none", "eager", "compile"] = "none"
     """What is timed; `compile`: eager as well."""
-    begins: bool = False
-    """The problem is only set up: what is timed is asked for later."""
 
 
 class RivalKernel(Record):

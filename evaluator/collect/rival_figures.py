@@ -30,7 +30,7 @@ _FEWEST, _MOST = 9, 30
 def rival_figures(context: ProblemContext, request: CheckRequest) -> Rival:
     """What is asked for. Raises `InfrastructureError`, and `torch.OutOfMemoryError`."""
     needed_bytes = context.setup.needed_bytes
-    if request.rival == "none" or request.begins or not request.is_timed:
+    if request.rival == "none" or not request.is_timed:
         return Rival(needed_bytes=needed_bytes)
     names = [BaselineName.EAGER, *[BaselineName.COMPILE] * (request.rival == "compile")]
     times = _times_us(context, {n: runner for n in names if (runner := context.baselines.get(n))})

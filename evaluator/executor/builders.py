@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from evaluator.errors import InfrastructureError
@@ -39,10 +39,13 @@ class Builders:
 
     def _build_early(self, request: EvaluationRequest) -> None:
         # What fails here fails again in the evaluation, which reports it.
-        lock = device_lock_if_free("cpu") if self._on_cpu else nullcontext(True)
-        with suppress(InfrastructureError), lock as free:
-            if free:
+        with suppress(InfrastructureError):
+            if not self._on_cpu:
                 self._asked(request)
+                return
+            with device_lock_if_free("cpu") as free:
+                if free:
+                    self._asked(request)
 
     def build(self, request: EvaluationRequest) -> BuiltAhead:
         """Have a candidate built. Waits for a builder, or for the early build of this candidate,

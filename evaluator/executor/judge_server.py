@@ -1,4 +1,4 @@
-"""The judge's process: `python -m evaluator.executor.judge_server FD DEVICE CACHE COMPILED`."""
+"""The judge's process: `python -m evaluator.executor.judge_server FD DEVICE CACHE`."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ from evaluator.ipc.service import leave_with, place_of, serve
 from evaluator.ipc.wire import Channel
 from evaluator.judge.workers.zygote import Zygote
 from evaluator.rival import CheckRequest
-from evaluator.walls.environment import compiled_in
 
 
-def main(fd: int, device: str, cache: Path, compiled: Path) -> None:
+def main(fd: int, device: str, cache: Path) -> None:
     leave_with(fd)
     device = see_only(device)
     # Both it and this process import torch, at the same time.
-    zygote = Zygote(compiled_in(compiled), device=device)
+    zygote = Zygote(device=device)
     # Before torch is loaded: libgomp's idle threads would spin and disturb the worker in hand.
     os.environ["OMP_WAIT_POLICY"] = "passive"
     # In the memory of a GPU that PyTorch keeps, tensors of any other sizes find a place then.
@@ -115,4 +114,4 @@ def _warm_up(builder: Builder) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], *map(Path, sys.argv[3:]))
+    main(int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
@@ -18,7 +17,6 @@ from evaluator.executor.device_slots import DeviceSlot, DeviceSlots, Rank
 from evaluator.executor.kept_checks import KeptChecks
 from evaluator.executor.refused_file import refused_file
 from evaluator.ipc.service import Service
-from evaluator.ipc.switchboard import Switchboard
 from evaluator.ipc.wire import Kind
 from evaluator.judge.cases import judged_at_each
 from evaluator.rival import CheckRequest, Rival
@@ -43,13 +41,12 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
         cache: Path | None = None,
         judge: str = "evaluator.executor.judge_server",
         builder: str = "evaluator.judge.builds.build_ahead",
-        compiler: str = "evaluator.collect.compile_ahead",
         executors: int = 1,
         say: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True),
         stage: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`devices` are `cpu`, or `cuda:N` of one kind; `judge`, `builder` and `compiler` are
-        modules that `Service` starts with a device and folders. `executors`: how many share
+        """`devices` are `cpu`, or `cuda:N` of one kind; `judge` and `builder` are modules that
+        `Service` starts with a device and the folder of the cache. `executors`: how many share
         this machine's cores. `say` gets a line when a device is held by another command, `stage`
         what a judge has come to."""
         devices = devices or ("cpu",)
@@ -59,18 +56,15 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
         def slot(name: str) -> DeviceSlot:
             waits = f"waiting for {name}, held by "
             told = {Kind.WAITS: lambda holder: say(waits + holder), Kind.STAGE: stage}
-            return DeviceSlot(name, Service(judge, name, *folders, told=told))
+            return DeviceSlot(name, Service(judge, name, str(folder), told=told))
 
         self._stage = stage
-        self._compiled = tempfile.TemporaryDirectory(prefix="refinery-compiled-")
-        folders = (str(folder), self._compiled.name)
         self._slots = DeviceSlots([slot(name) for name in devices])
         self._kept = KeptChecks(folder)
         self._set_up = ThreadPoolExecutor(1, thread_name_prefix="set-up")
         self._on_cpu = devices[0] == "cpu"
         ahead = 1 if self._on_cpu else builders_for(len(devices), executors)
         self._builders = Builders(builder, devices[0], folder, ahead)
-        self._compiler = Switchboard(compiler, devices[0], folders[1], str(ahead))
         self.width = 1 if self._on_cpu else ahead + 2 * len(devices)
         """Evaluations at a time that keep builders and devices busy."""
 
@@ -92,17 +86,10 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
         return self._checked(request)
 
     def _checked(self, request: CheckRequest, rank: Rank = Rank.TURN) -> Rival:
-        # On a CPU it would disturb what is timed.
-        if request.rival == "compile" and not request.begins and not self._on_cpu:
-            with ThreadPoolExecutor(1, thread_name_prefix="compiling") as pool:
-                # What fails there is compiled by the judge.
-                pool.submit(self._compiler.ask, request.model_dump_json().encode())
-                self._checked(request.model_copy(update={"begins": True}))
         with self._slots.taken(request.reference, rank) as slot:
             answer = slot.judge.ask(request.on(slot.device).model_dump_json().encode())
         found = Rival.model_validate_json(answer)
-        if not request.begins:
-            self._kept.keep(request, slot.device, found)
+        self._kept.keep(request, slot.device, found)
         return found
 
     def build_ahead(self, request: EvaluationRequest) -> None:
@@ -159,14 +146,12 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
 
     def close(self) -> None:
         self._set_up.shutdown(wait=False, cancel_futures=True)
-        self._compiler.close()
         for slot in self._slots:
             slot.judge.hang_up()
         for slot in self._slots:
             slot.judge.close()
         self._builders.close()
         self._set_up.shutdown()
-        self._compiled.cleanup()
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -44,7 +44,10 @@ def clean_environment(scratch: Path) -> dict[str, str]:
         # Its uid may have no name: who asks for one finds it here.
         "USER": "nobody",
         "LOGNAME": "nobody",
-        **compiled_in(scratch),
+        "TRITON_CACHE_DIR": str(scratch / "triton"),
+        "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor"),
+        # What a worker starts reaches no GPU, where inductor's own compiling processes need one.
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
         "TORCH_EXTENSIONS_DIR": str(scratch / "extensions"),
         # Freed memory stays in the heap. Otherwise it depends on the heap's luck whether a large
         # temporary is new from the kernel at every call: the same eager call was seen to take 1.9
@@ -60,14 +63,4 @@ def clean_environment(scratch: Path) -> dict[str, str]:
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": python_path(),
         "PYTHONUNBUFFERED": "1",
-    }
-
-
-def compiled_in(folder: Path) -> dict[str, str]:
-    """Where PyTorch's compiler keeps what it makes."""
-    return {
-        "TRITON_CACHE_DIR": str(folder / "triton"),
-        "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
-        # What a worker starts reaches no GPU, where inductor's own compiling processes need one.
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",
     }

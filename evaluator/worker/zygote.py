@@ -45,8 +45,7 @@ def main(fd: int, folder: Path, program: str, *hidden: Path) -> None:
 
 
 def _serve(channel: Channel, folder: Path, program: str, hidden: Sequence[Path]) -> NoReturn:
-    compiled = Path(os.environ["TORCHINDUCTOR_CACHE_DIR"]).parent
-    layers = enclose(folder, compiled, hidden=hidden)
+    layers = enclose(folder, hidden=hidden)
     if can_fork_apart():
         layers.append("pid_namespace")
     allowed = os.sched_getaffinity(0)

@@ -17,7 +17,7 @@ from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.judge.workers.process import WorkerLimits, worker_limits
 from evaluator.judge.workers.zygote import Zygote
 from evaluator.protocol import RULES
-from evaluator.settings import BaselineName, Precision, Settings
+from evaluator.settings import BaselineName, Precision
 from evaluator.worker.orders import LoadOrder
 from evaluator.worker.steps import SourceText
 from evaluator.worker.values import dtype_name
@@ -97,7 +97,7 @@ class WorkerFactory:
             class_name,
             threads=self.threads,
             dtype=dtype_name(DTYPES[self.settings.precision]),
-            flags=astuple(flags_for(self.settings, baseline)),
+            flags=astuple(self._flags(baseline)),
             text="file" if triton else text,
             reference=reference,
         )
@@ -111,11 +111,9 @@ class WorkerFactory:
             self.zygote.pool.settle_context()
             runner.watch_memory()
 
-
-def flags_for(settings: Settings, baseline: Baseline) -> BackendFlags:
-    rules = RULES[settings.protocol]
-    tf32 = rules.allows_tf32 or settings.precision is Precision.TF32
-    flags = BackendFlags(tf32, tf32)
-    if rules.pytorch_flags or baseline.default_flags:
-        flags = BackendFlags.of_pytorch()
-    return replace(flags, cudnn_benchmark=baseline.cudnn_benchmark)
+    def _flags(self, baseline: Baseline) -> BackendFlags:
+        tf32 = self.rules.allows_tf32 or self.settings.precision is Precision.TF32
+        flags = BackendFlags(tf32, tf32)
+        if self.rules.pytorch_flags or baseline.default_flags:
+            flags = BackendFlags.of_pytorch()
+        return replace(flags, cudnn_benchmark=baseline.cudnn_benchmark)
