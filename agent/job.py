@@ -73,7 +73,7 @@ def check_judging(config: RunConfig) -> None:
     if config.executor == "ray":
         from evaluator.executor.ray import refuse_unusable
 
-        refuse_unusable(config.ray_address or "auto")
+        refuse_unusable(config.ray_address)
         return
     from agent.loop.drive import hardware_of
     from evaluator.walls.survey import insist

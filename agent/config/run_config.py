@@ -174,7 +174,7 @@ class RunSettings(JudgeOptions):
         CommandOption(
             "The cluster for --executor ray; auto: the one that runs on this machine.",
             "HOST:PORT|auto",
-            default="auto",
+            default="a cluster of our own, here, on loopback",
         ),
     ] = None
 

@@ -43,7 +43,7 @@ def open_judging(config: RunConfig, say: Callable[[str], None]) -> Iterator[Judg
     if config.executor == "ray":
         from evaluator.executor.ray import RayExecutor
 
-        with RayExecutor(config.device, config.ray_address or "auto") as cluster:
+        with RayExecutor(config.device, config.ray_address) as cluster:
             note = f"Ray cluster, judges: {cluster.judges}, each on {cluster.place.device_name}"
             yield Judging(cluster, _profiler_of(cluster), cluster.place, note)
         return
@@ -72,7 +72,7 @@ def place_of(config: RunConfig) -> Place | None:
         return None
     from evaluator.executor.ray import RayExecutor
 
-    with RayExecutor(config.device, config.ray_address or "auto") as cluster:
+    with RayExecutor(config.device, config.ray_address) as cluster:
         return cluster.place
 
 

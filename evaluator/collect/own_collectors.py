@@ -9,10 +9,10 @@ from pathlib import Path
 from evaluator.collect.code.static_code import inspect_loops
 from evaluator.collect.collected import Collected, LoopFacts
 from evaluator.collect.target.broker import Broker, Ended, never
+from evaluator.collect.target.program import last_line
 from evaluator.collect.target.target import REQUEST, Collector, lend_ceilings, taken
 from evaluator.collect.torch_trace import TRACE
 from evaluator.errors import ProfilerError
-from evaluator.ipc.service import last_line
 from evaluator.ipc.wire import Kind, WireError
 from evaluator.judge.workers.process import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote

@@ -23,7 +23,7 @@ from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from evaluator.errors import ClusterError, InfrastructureError
-from evaluator.executor.ray_judge import Place, RayJudge, value_of
+from evaluator.executor.ray_judge import Answer, Place, RayJudge
 
 START_S = 60.0
 """How long the judges of a cluster may take to come up."""
@@ -127,9 +127,7 @@ class ActorPool:
         if not found:
             wanted = "all its CPUs free" if self._device == "cpu" else "a whole GPU free"
             why = self._why_not or f"no node has {wanted}"
-            total = ray.cluster_resources()
-            offered = ", ".join(f"{total.get(name, 0):g} {name}" for name in ("CPU", "GPU"))
-            raise ClusterError(f"no judge came up ({offered} in the cluster): {why}")
+            raise ClusterError(f"no judge came up ({_offered()} in the cluster): {why}")
         return found[0]
 
     def _watch(self) -> None:
@@ -198,7 +196,8 @@ class ActorPool:
         for ref in done:
             judge = self._starting.pop(ref)
             try:
-                place = Place.model_validate_json(value_of(ray.get(ref)))
+                answer = Answer.model_validate_json(ray.get(ref))
+                place = Place.model_validate_json(answer.value())
             except (RayError, InfrastructureError, ValidationError) as error:
                 # One that answers what is no answer runs another version of this program.
                 self._why_not = " ".join(str(error).split()[:60])
@@ -209,3 +208,8 @@ class ActorPool:
             self._warned.discard(judge.node)
             judge.width = place.width
             yield judge, place
+
+
+def _offered() -> str:
+    total = ray.cluster_resources()
+    return ", ".join(f"{total.get(name, 0):g} {name}" for name in ("CPU", "GPU"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import socket
+import tempfile
 from contextlib import AbstractContextManager
 
 from evaluator.errors import ClusterError, JudgeDiedError
@@ -16,6 +17,9 @@ from problems.errors import UsageError
 CONNECT_S = 120.0
 """How long it may take to start or reach a cluster and have its judges come up."""
 _ANSWER_S = 5.0
+_LOOPBACK = (
+    "; one that listens only on loopback needs RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0 here as well"
+)
 
 
 class RayExecutor(AbstractContextManager["RayExecutor"]):
@@ -26,25 +30,28 @@ class RayExecutor(AbstractContextManager["RayExecutor"]):
     another. Ray itself is met by a process of its own, never by this one.
     """
 
-    def __init__(self, device: str, address: str) -> None:
+    def __init__(self, device: str, address: str | None = None) -> None:
         """`device` is `cpu` or `cuda:0`. `address` is HOST:PORT, or `auto` for the cluster that
-        runs on this machine. Raises `UsageError` where Ray is missing or the address can't be used.
+        runs on this machine; None starts one here, on loopback, and ends it in `close`.
+
+        Raises `UsageError` where Ray is missing or the address can't be used, else `ClusterError`.
         """
         refuse_unusable(address)
         self.device = device
         """As a judge of the cluster sees it."""
-        self._driver = Switchboard("evaluator.executor.ray_driver", device, address)
+        self._folder = tempfile.TemporaryDirectory(prefix="refinery-ray-")
+        self._driver = Switchboard(
+            "evaluator.executor.ray_driver", device, address or "", self._folder.name
+        )
         try:
             self.place = Place.model_validate_json(self._driver.ask(b"place\n", CONNECT_S))
         except TimeoutError:
             self.close()
-            raise UsageError(
-                f"--ray-address {address}: no cluster answered in {CONNECT_S:g} s; one that listens"
-                " only on loopback needs RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0 here as well"
-            ) from None
+            why = f"no cluster answered in {CONNECT_S:g} s" + (_LOOPBACK if address else "")
+            raise _refused(address, why) from None
         except (ClusterError, JudgeDiedError) as error:
             self.close()
-            raise UsageError(f"--ray-address {address}: {error}") from None
+            raise _refused(address, str(error)) from None
         except BaseException:
             self.close()
             raise
@@ -73,16 +80,21 @@ class RayExecutor(AbstractContextManager["RayExecutor"]):
 
     def close(self) -> None:
         self._driver.close()
+        self._folder.cleanup()
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
 
-def refuse_unusable(address: str) -> None:
+def _refused(address: str | None, why: str) -> Exception:
+    return UsageError(f"--ray-address {address}: {why}") if address else ClusterError(why)
+
+
+def refuse_unusable(address: str | None) -> None:
     """Raise `UsageError` where Ray is not installed, or nothing listens: it would try for long."""
     if importlib.util.find_spec("ray") is None:
         raise UsageError("--executor ray needs Ray: pip install ray")
-    if address == "auto":
+    if address is None or address == "auto":
         return
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit() or "://" in address:

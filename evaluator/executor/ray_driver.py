@@ -7,37 +7,41 @@ is gone is ended by Ray) stays out of the agent's.
 from __future__ import annotations
 
 import os
+import secrets
+import shutil
 import sys
 from typing import TYPE_CHECKING
 
 from evaluator.errors import ClusterError, DeviceError, JudgeDiedError
-from evaluator.executor.ray_judge import value_of
+from evaluator.executor.ray_judge import Answer
 from evaluator.ipc.switchboard import serve_lines
-from problems.errors import first_line
 
 if TYPE_CHECKING:
     from evaluator.executor.actor_pool import ActorPool
 
 ATTEMPTS = 3
 """Judges that may be lost over one candidate before that is reported instead of a verdict."""
+_OBJECTS_BYTES = 80 * 2**20
+"""Of a cluster of our own: sources and verdicts are all that travels."""
+_LAST_CHARACTERS = 300
 _TOKEN = (
     "the cluster's token is needed: put its ~/.ray/auth_token where this machine has it, or set"
     " RAY_AUTH_TOKEN (RAY_AUTH_MODE=disabled is for a cluster without authentication)"
 )
 
 
-def main(fd: int, device: str, address: str) -> None:
-    """Serve until the other end is gone.
+def main(fd: int, device: str, address: str, folder: str) -> None:
+    """Serve until the other end is gone; with no `address` on a cluster of our own, in `folder`.
 
     A question is a line and a rest: `place`, `size`, `check` or `judge` with a request, or the
     module of a service and what it is asked. What kept us from the cluster is the answer to all.
     """
-    _prepare()
+    _prepare(address)
     import ray
 
     try:
         try:
-            _connect(address)
+            _connect(address, folder)
             from evaluator.executor.actor_pool import ActorPool
 
             pool = ActorPool(device)
@@ -61,6 +65,8 @@ def main(fd: int, device: str, address: str) -> None:
         serve_lines(fd, answer)
     finally:
         ray.shutdown()
+        # The asking process may have been killed.
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def ask(pool: ActorPool, task: str, question: bytes) -> str:
@@ -78,7 +84,8 @@ def ask(pool: ActorPool, task: str, question: bytes) -> str:
         with pool.lent(tried) as judge:
             tried.append(judge)
             try:
-                return value_of(ray.get(judge.actor.ask.remote(task, question)))
+                answer = ray.get(judge.actor.ask.remote(task, question))
+                return Answer.model_validate_json(answer).value()
             except (JudgeDiedError, DeviceError) as error:
                 lost: Exception = error
             except RayTaskError:
@@ -87,29 +94,52 @@ def ask(pool: ActorPool, task: str, question: bytes) -> str:
                 pool.evict(judge)
                 lost = error
         print(f"asking another judge than number {judge.number}: {lost}", file=sys.stderr)
-    raise JudgeDiedError(f"{ATTEMPTS} judges were lost over one question: {first_line(lost)}")
+    raise JudgeDiedError(f"{ATTEMPTS} judges were lost over one question, the last: {_short(lost)}")
 
 
-def _prepare() -> None:
+def _prepare(address: str) -> None:
     """What Ray reads when it is imported."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    os.environ.setdefault("RAY_AUTH_MODE", "token")
-    # Seconds for which a refused token is tried again; something was seen to listen there.
-    os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "5")
+    if address:
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+        # Seconds for which a refused token is tried again; something was seen to listen there.
+        os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "5")
+    else:
+        os.environ["RAY_AUTH_MODE"] = "token"
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+        # Ray's word for a cluster of one host. Only then is its address the loopback's, and only
+        # where that is its address does it listen there alone.
+        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
 
 
-def _connect(address: str) -> None:
+def _connect(address: str, folder: str) -> None:
     import ray
     from ray.exceptions import AuthenticationError, RayError
 
+    ours = {
+        # Ray opens its folder and the sockets in it to all users; ours around it is closed.
+        "_temp_dir": f"{folder}/ray",
+        "include_dashboard": False,
+        "object_store_memory": _OBJECTS_BYTES,
+    }
     try:
-        ray.init(address, namespace="kernel-refinery", log_to_driver=False)
+        ray.init(
+            address or "local",
+            namespace="kernel-refinery",
+            log_to_driver=False,
+            **({} if address else ours),
+        )
     except AuthenticationError:
         raise ClusterError(_TOKEN) from None
     except (RayError, OSError, RuntimeError, ValueError) as error:
         refused = "InvalidAuthToken" in str(error.__cause__)
-        raise ClusterError(_TOKEN if refused else f"Ray says: {first_line(error)}") from None
+        raise ClusterError(_TOKEN if refused else f"Ray says: {_short(error)}") from None
+
+
+def _short(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__)[:_LAST_CHARACTERS]
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), *sys.argv[2:4])
+    main(int(sys.argv[1]), *sys.argv[2:5])

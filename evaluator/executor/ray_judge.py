@@ -37,16 +37,24 @@ class Place(Record):
 
     def difference(self, other: Place) -> str:
         """What keeps the two out of one run, as words; empty where nothing does."""
-        pairs = (self.device_name, other.device_name), (self.packages, other.packages)
-        return next((f"{own} and {theirs}" for own, theirs in pairs if own != theirs), "")
+        if self.device_name != other.device_name:
+            return f"{self.device_name} and {other.device_name}"
+        if self.packages != other.packages:
+            return f"{self.packages} and {other.packages}"
+        return ""
 
 
-def value_of(answer: bytes) -> str:
-    """What an actor says; raises the `InfrastructureError` that it met."""
-    error, _, text = answer.decode().partition("\n")
-    if error:
-        raise named(error, text)
-    return text
+class Answer(Record):
+    """What an actor says: the payload, or which `InfrastructureError` it met."""
+
+    payload: str = ""
+    error: str = ""
+    message: str = ""
+
+    def value(self) -> str:
+        if self.error:
+            raise named(self.error, self.message)
+        return self.payload
 
 
 class RayJudge:
@@ -97,10 +105,10 @@ class RayJudge:
 def _answered(answer: Callable[[], str]) -> bytes:
     _settle()
     try:
-        error, text = "", answer()
-    except InfrastructureError as met:
-        error, text = type(met).__name__, str(met)
-    return f"{error}\n{text}".encode()
+        reply = Answer(payload=answer())
+    except InfrastructureError as error:
+        reply = Answer(error=type(error).__name__, message=str(error))
+    return reply.model_dump_json().encode()
 
 
 def _settle() -> None:

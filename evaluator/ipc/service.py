@@ -20,6 +20,8 @@ from evaluator.hardware.device_lock import HOLDER, own_holder
 from evaluator.ipc.wire import Channel, ClosedError, Kind, Message, WireError, pair
 from evaluator.walls.environment import python_module, python_path
 
+_LAST_CHARACTERS = 300
+
 
 class Service:
     """`python -m MODULE FD ARGUMENTS...`, started when first asked, or before. One question at a
@@ -109,7 +111,9 @@ class Service:
     def _last_words(self) -> str:
         self._log.seek(0, os.SEEK_END)
         self._log.seek(max(0, self._log.tell() - 2000))
-        return last_line(self._log.read().decode(errors="replace"))
+        lines = self._log.read().decode(errors="replace").split("\n")
+        spoken = [line.strip() for line in lines if line.strip()]
+        return spoken[-1][-_LAST_CHARACTERS:] if spoken else "it printed nothing"
 
     def _stop(self, of: Channel | None = None, patience_s: float = 10.0) -> int | None:
         with self._changing:
@@ -127,13 +131,6 @@ class Service:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             return process.wait()
-
-
-def last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    # torch's tracer prints probes of its own around what it traces.
-    lines = [line for line in lines if not line.startswith("USDT:")]
-    return lines[-1][-300:] if lines else "it printed nothing"
 
 
 def serve(

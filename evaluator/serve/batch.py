@@ -56,8 +56,9 @@ def read_batch(body: bytes, room: int) -> BatchRequest:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        said = f"{where}: {first['msg']}" if where else first["msg"]
-        raise MalformedError(one_line(said)) from None
+        raise MalformedError(one_line(f"{where}: {first['msg']}" if where else first["msg"])) from (
+            None
+        )
 
 
 def one_line(text: str) -> str:

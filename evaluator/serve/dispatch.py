@@ -9,14 +9,16 @@ import traceback
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 
 from evaluator.batch.parallel_judging import Evaluates
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import EvaluationRequest
 from evaluator.serve.batch import Batch, Ticket, WaitingLine, one_line
 
-_USUAL_S = 5.0
-"""What a candidate takes, about."""
+_FIRST_GUESS_S = 5.0
+"""What a candidate takes, until one was judged."""
+_LONGEST_WAIT_S = 600
 STOPPED = "the server is stopping and did not judge this candidate; send it again"
 
 
@@ -41,6 +43,7 @@ class Dispatch:
         self._line = WaitingLine()
         self._pool = ThreadPoolExecutor(width, thread_name_prefix="judging")
         self._under_way: dict[asyncio.Future[tuple[bool, bytes]], Ticket] = {}
+        self._usual_s = _FIRST_GUESS_S
 
     @property
     def waiting(self) -> int:
@@ -57,7 +60,8 @@ class Dispatch:
             raise StoppingError
         over = len(self._line) + len(requests) - self.room
         if over > 0:
-            return math.ceil(over * _USUAL_S / self._width)
+            seconds = math.ceil(over * self._usual_s / self._width)
+            return min(max(seconds, 1), _LONGEST_WAIT_S)
         self._line.add([Ticket(batch, index, each) for index, each in enumerate(requests)])
         self._begin()
         return None
@@ -88,11 +92,13 @@ class Dispatch:
         while len(self._under_way) < self._width and (ticket := self._line.take()) is not None:
             answer = loop.run_in_executor(self._pool, self._answer, ticket)
             self._under_way[answer] = ticket
-            answer.add_done_callback(self._end)
+            answer.add_done_callback(partial(self._end, loop.time()))
 
-    def _end(self, answer: asyncio.Future[tuple[bool, bytes]]) -> None:
+    def _end(self, began_s: float, answer: asyncio.Future[tuple[bool, bytes]]) -> None:
         judged, line = answer.result()
         self._under_way.pop(answer).batch.answers.put_nowait(line)
+        taken_s = asyncio.get_running_loop().time() - began_s
+        self._usual_s += 0.1 * (taken_s - self._usual_s)
         self.answered += judged
         self.failed += not judged
         self._begin()

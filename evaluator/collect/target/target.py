@@ -25,10 +25,9 @@ from typing import Literal
 
 from evaluator.collect.collected import Collected
 from evaluator.collect.target.broker import Broker, listening
-from evaluator.collect.target.program import Program
+from evaluator.collect.target.program import Program, last_line
 from evaluator.errors import ProfilerError
 from evaluator.evaluation import EvaluationRequest
-from evaluator.ipc.service import last_line
 from evaluator.ipc.wire import Channel, WireError, WireTimeoutError
 from evaluator.walls.environment import clean_environment, python_module
 from evaluator.walls.folders import PACKAGES

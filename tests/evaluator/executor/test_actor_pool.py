@@ -51,11 +51,11 @@ def altered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Altered:
     return copy
 
 
-def pool_at_work(cluster: LocalCluster) -> tuple[list[str], str]:
+def pool_at_work(case: str, cluster: LocalCluster) -> tuple[list[str], str]:
     """What the program says and complains of that has a pool of its own."""
     module = "tests.evaluator.executor.actor_pool_at_work"
     done = subprocess.run(
-        [sys.executable, "-m", module, cluster.address],
+        [sys.executable, "-m", module, cluster.address, case],
         env=os.environ | {"PYTHONPATH": python_path()},
         capture_output=True,
         text=True,
@@ -65,13 +65,20 @@ def pool_at_work(cluster: LocalCluster) -> tuple[list[str], str]:
     return done.stdout.splitlines(), done.stderr
 
 
+@pytest.mark.slow
+def test_a_pool_that_loses_sight_of_the_cluster_looks_again(cluster: LocalCluster) -> None:
+    told, complaints = pool_at_work("loses_sight", cluster)
+    assert told == ["done"]
+    assert complaints.count("the cluster can't be looked over: ") == 1
+
+
 def test_a_judge_is_given_as_many_candidates_as_keep_it_busy(
     cluster: LocalCluster, altered: Altered
 ) -> None:
     """On a node that only says that it has a GPU, of which nobody asks anything."""
     asked = "describe(self._device).name, hardware_lines(self._device)"
     cluster.join(num_cpus=0, num_gpus=1, packages=altered(asked, '"stand-in", []'))
-    told, _ = pool_at_work(cluster)
+    told, _ = pool_at_work("lends", cluster)
     assert told == [f"width {builders_for(1) + 2}", "done"]
 
 

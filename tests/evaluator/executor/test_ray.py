@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psutil
 import pytest
 
 from evaluator.errors import JudgeDiedError, UnusableReferenceError
@@ -94,7 +95,7 @@ def test_a_question_that_kills_every_judge_is_given_up(
     executor: RayExecutor, tmp_path: Path
 ) -> None:
     diary = tmp_path / "diary"
-    told = rf"^{ATTEMPTS} judges were lost over one question: {JUDGE} ended \(code -9"
+    told = rf"^{ATTEMPTS} judges were lost over one question, the last: {JUDGE} ended \(code -9"
     with pytest.raises(JudgeDiedError, match=told):
         executor.ask(JUDGE, f"die {diary}".encode())
     lost = begun(diary, ATTEMPTS)
@@ -135,6 +136,24 @@ def test_another_token_is_refused_in_one_line(
         RayExecutor("cpu", cluster.address)
 
 
+@pytest.mark.slow
+def test_a_cluster_of_our_own_listens_on_loopback_and_leaves_nothing_behind(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = descendants(os.getpid())
+    with RayExecutor("cpu") as executor:
+        assert executor.judges == 1
+        started = descendants(os.getpid()) - before
+        ports = [port for pid in started for port in psutil.Process(pid).net_connections("tcp")]
+        listening = {port.laddr.ip for port in ports if port.status == psutil.CONN_LISTEN}
+        folder = Path(executor._folder.name)
+        assert folder.stat().st_mode & 0o077 == 0
+    assert listening
+    assert listening <= {"127.0.0.1", "::ffff:127.0.0.1"}
+    assert not still_running(started)
+    assert not folder.exists()
+
+
 def test_an_address_where_nothing_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -162,7 +181,7 @@ def test_an_address_that_is_none(address: str) -> None:
 def test_without_ray_one_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UsageError, match=r"pip install ray$"):
-        RayExecutor("cpu", "auto")
+        RayExecutor("cpu")
 
 
 def test_places_that_differ_are_named() -> None:
