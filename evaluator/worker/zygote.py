@@ -142,11 +142,12 @@ def _become_worker(
             )
         else:
             # It is for a reference to be compiled.
-            importlib.import_module("torch._inductor.compile_fx")
             os.setsid()
             os.chdir(scratch)
             if "pid_namespace" in layers:
                 own_proc()
+            # It asks whether there is a GPU, which fails for good without a /proc of one's own.
+            importlib.import_module("torch._inductor.compile_fx")
         channel.send(Kind.READY, ",".join(active).encode())
         sys.modules[program].serve(channel)
     except ClosedError:
