@@ -15,7 +15,7 @@ from typing import IO
 from evaluator.builder.toolchain import find_tool, printed_by
 from evaluator.collect.collected import Collected, KernelTrace
 from evaluator.collect.nsight import read_report
-from evaluator.collect.nsight.ncu_metrics import SAMPLES, names
+from evaluator.collect.nsight.ncu_metrics import SAMPLES, SOURCE, names
 from evaluator.collect.nsight.read_report import REPORT
 from evaluator.collect.target.broker import Broker
 from evaluator.collect.target.program import Program
@@ -166,11 +166,11 @@ def ncu_command(device_name: str) -> tuple[list[str], list[str]]:
     if ncu is None:
         raise ProfilerError("ncu is not installed")
     wanted, unknown = names(known_metrics(Path(ncu), device_name))
-    options = ["--export", REPORT, "--force-overwrite", "--section", SAMPLES]
+    options = ["--export", REPORT, "--force-overwrite", "--section", SOURCE]
     # Compilers and the like that it starts run faster without ncu's libraries in them.
     options += ["--target-processes", "application-only"]
     options += ["--profile-from-start", "off", "--clock-control", "none", "--apply-rules", "no"]
-    options += ["--launch-count", str(_MOST_KERNELS), "--metrics", ",".join(wanted)]
+    options += ["--launch-count", str(_MOST_KERNELS), "--metrics", ",".join((*wanted, SAMPLES))]
     return [ncu, *options], unknown
 
 

@@ -121,8 +121,9 @@ _UNLISTED = ("launch__", _SAMPLED, "memory_", "sm__maximum_warps", "smsp__sass_"
 BUSIEST = frozenset({"l1_pct", "sm_pct"})
 """The largest of their metrics stands for these."""
 
-SAMPLES = "SourceCounters"
-"""The section with the samples: of their group alone, ncu 2025.3 printed no lines of source."""
+SAMPLES = "group:smsp__pcsamp_warp_stall_reasons"
+SOURCE = "SourceCounters"
+"""The section that puts samples on lines of source: for their group alone ncu 2025.3 does not."""
 
 
 def names(known: frozenset[str] | None = None) -> tuple[list[str], list[str]]:
