@@ -124,7 +124,7 @@ def _distance(subject: Subject, turn: int | None) -> Section | None:
                 f" and products, {left:.2f}x left"
             )
     else:
-        lines.append("- bound: n/a on this device")
+        lines.append("- bound: none that holds")
     return Section("Distance to the speed of light", "\n".join(lines))
 
 

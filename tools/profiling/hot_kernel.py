@@ -69,7 +69,8 @@ def occupancy_limiter(metrics: Metrics) -> str:
         "blocks per SM (blocks are small)": metrics.get("limit_blocks"),
     }
     known = {name: value for name, value in allowed.items() if value is not None}
-    return min(known, key=lambda name: known[name]) if known else "a limit that is not known"
+    fewest = [name for name, value in known.items() if value == min(known.values())]
+    return " and ".join(fewest) or "a limit that is not known"
 
 
 def stall_shares(metrics: Metrics) -> list[tuple[str, float]]:

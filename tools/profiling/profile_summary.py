@@ -84,7 +84,7 @@ def _distance(facts: Facts) -> list[str]:
     if facts.latency_us is None:
         return []
     if fraction is None or facts.bound_us is None:
-        return [f"- time: {_us(facts.latency_us)} a call; no bound is known for this device"]
+        return [f"- time: {_us(facts.latency_us)} a call; no bound is known"]
     return [
         f"- time: {_us(facts.latency_us)} a call, the bound is {_us(facts.bound_us)}:"
         f" {percent(fraction)} of the speed of light,"

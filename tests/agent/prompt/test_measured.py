@@ -180,7 +180,7 @@ def test_without_a_bound_this_is_said() -> None:
     known = timing().model_copy(update={"sol_fraction": None})
     evaluation = correct().model_copy(update={"timing": known})
     text = told("S", turn(0, evaluation))["Distance to the speed of light"].text
-    assert text.splitlines()[-1] == "- bound: n/a on this device"
+    assert text.splitlines()[-1] == "- bound: none that holds"
 
 
 @pytest.mark.parametrize("letters", ["A", "P"])

@@ -297,7 +297,7 @@ def test_a_gpu_profile_in_words() -> None:
         "- own_k: the only kernel of the call, 90.0 us, 4096 blocks, 256 threads a block, 4.00"
         " waves, 32 registers a thread, 2048 bytes of shared memory a block",
         "- of peak: DRAM 30 %, L2 30 %, L1 20 %, the FMA pipe (fp32 multiply and add) 55 %",
-        "- occupancy: 80 % of at most 75 % (limit: registers per thread)",
+        "- occupancy: 80 % of at most 75 % (limit: registers per thread and threads per block)",
         "- stalled warps wait for: loads from global memory (long scoreboard) 81 %, the fixed"
         " latency of the instruction before (wait) 18 %",
         "- DRAM traffic: 64.0 MB, of which 64.0 MB must move (1.00 times), at 711.1 GB/s; a copy"

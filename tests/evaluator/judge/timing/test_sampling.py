@@ -60,6 +60,16 @@ def test_a_few_disturbed_blocks_are_left_out_and_counted():
     assert not notes
 
 
+@pytest.mark.parametrize(("bytes_us", "why"), [(1.0, "fewer do"), (80.0, "caches helped")])
+def test_a_bound_that_a_kernel_passes_is_none(bytes_us, why):
+    bounds = replace(NO_BOUNDS, bound_us=80.0, bytes_us=bytes_us)
+    timing, notes = timing_of([sampling([50.0] * 40, [100.0] * 40)], bounds, ON_CPU, THREE)
+    assert (timing.bound_us, timing.sol_fraction, timing.sol_score) == (None, None, None)
+    assert [why in note for note in notes] == [True]
+    timing, _ = timing_of([sampling([90.0] * 40, [100.0] * 40)], bounds, ON_CPU, THREE)
+    assert timing.sol_fraction == pytest.approx(80 / 90)
+
+
 def test_a_reference_that_only_calls_operators_is_labelled():
     for operators, bound in ((3, False), (4, True)):
         timing, notes = timing_of(
