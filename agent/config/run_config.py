@@ -147,6 +147,13 @@ class RunSettings(JudgeOptions):
         Literal["last", "all"],
         CommandOption("Which earlier turns a prompt shows.", "last|all"),
     ] = "all"
+    design_limit: Annotated[
+        bool,
+        CommandOption(
+            "S, and with it P, says how far tuning gets the kernel as it is designed.",
+            names=("--design-limit/--no-design-limit",),
+        ),
+    ] = True
     confirm: Annotated[
         int,
         CommandOption(

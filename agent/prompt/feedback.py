@@ -39,6 +39,7 @@ class Memory:
     last: TurnRecord | None = None
     earlier: tuple[TurnRecord, ...] = ()
     """All turns so far with `--history all`, else none."""
+    tells_design: bool = True
 
 
 def remember(config: RunConfig, turns: Sequence[TurnRecord]) -> Memory:
@@ -53,7 +54,7 @@ def remember(config: RunConfig, turns: Sequence[TurnRecord]) -> Memory:
     if knows_best and (best := best_of(turns)) is not None:
         base, which = best, "the best so far"
     earlier = tuple(turns) if config.history == "all" else ()
-    return Memory(base=base, which=which, last=turns[-1], earlier=earlier)
+    return Memory(base, which, turns[-1], earlier, config.design_limit)
 
 
 def sections(
@@ -84,7 +85,8 @@ def sections(
     if base is not None:
         tried = in_vain([score for turn in memory.earlier for score in turn.advice_scores])
         scores, timing = last.advice_scores, base.evaluation.timing
-        subject = Subject(base.profile, timing, scores, tried, rival.compile_us)
+        designs = memory.tells_design
+        subject = Subject(base.profile, timing, scores, tried, rival.compile_us, designs)
         yield from measured_sections(feedback, subject, base.turn, other)
 
 

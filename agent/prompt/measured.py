@@ -14,6 +14,7 @@ from agent.prompt.placebo import placebo
 from agent.prompt.section import LIMITS, Section
 from agent.record import figures
 from evaluator.evaluation import Timing
+from evaluator.settings import BaselineName
 from tools.advice.diagnosis import remainder
 from tools.advice.words import advice_lines, score_lines
 from tools.profiling.profile_facts import shortened
@@ -21,6 +22,7 @@ from tools.profiling.profile_report import AdviceScore, KernelShare, Profile
 
 RAW_KERNELS = 3
 """The hottest ones, whose figures R shows."""
+_NAME_WIDTH = 60
 _TIME = "- time: "
 """Begins a line of the summary that the section on the distance repeats."""
 _NOT_RAW = ("latency_us", "bound_us", "sol_fraction")
@@ -37,6 +39,8 @@ class Subject:
     """Rules whose advice was followed in an earlier turn, and gained nothing."""
     compile_us: float | None = None
     """Of `torch.compile`, where it was timed before the first turn."""
+    tells_design: bool = True
+    """How far tuning gets it is said as well."""
 
 
 def measured_sections(
@@ -125,7 +129,29 @@ def _distance(subject: Subject, turn: int | None) -> Section | None:
             )
     else:
         lines.append("- bound: none that holds")
+    lines += _design(subject, timing) if subject.tells_design else ()
     return Section("Distance to the speed of light", "\n".join(lines))
+
+
+def _design(subject: Subject, timing: Timing) -> Iterator[str]:
+    """How far tuning gets a kernel that goes on to do the same: until its busiest unit is busy all
+    the time. It tells a design to tune from one to leave."""
+    profile = subject.profile
+    busiest = profile.figures.get("busiest_pct", 0.0) / 100.0 if profile is not None else 0.0
+    if profile is None or not 0.0 < busiest <= 1.0:
+        return
+    hot = profile.kernels[0]
+    least_us = timing.latency_us * (1.0 - hot.share * (1.0 - busiest))
+    eager = timing.baselines[BaselineName.EAGER].latency_us
+    rival, rival_us = "eager", eager
+    if subject.compile_us is not None and subject.compile_us < eager:
+        rival, rival_us = "torch.compile", subject.compile_us
+    beyond = f"; {rival} takes {figures.latency(rival_us)}, which takes another design"
+    yield (
+        f"- this design: the busiest unit in {shortened(hot.name, _NAME_WIDTH)} is"
+        f" {figures.percent(busiest)} busy, so tuning leads to {figures.latency(least_us)} at best"
+        f"{beyond if least_us > rival_us else ''}"
+    )
 
 
 def _raw(subject: Subject, turn: int | None) -> Section | None:

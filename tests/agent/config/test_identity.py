@@ -25,6 +25,7 @@ OTHER = {
     "protocol": "kernelbench",
     "inputs": "recipe",
     "shared_drafts": True,
+    "design_limit": False,
     "search_cases": 2,
     "rival": "compile",
     "budget": 3,

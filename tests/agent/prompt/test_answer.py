@@ -209,7 +209,7 @@ def test_escapes_in_kernel_strings_are_no_error():
 @example("```\n" * 3000, "stop")
 @example("(" * 100_000, "stop")
 @example("ModelNew" + "-" * 100_000 + "1", "stop")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_text_gives_an_extraction(text, finish_reason):
     found = extract(text, finish_reason)
     assert (found.source is None) == bool(found.problem)
@@ -232,7 +232,7 @@ prose = st.text(
     mark=st.sampled_from(["```", "~~~", "`````"]),
     tag=st.sampled_from(["python", "", "cpp"]),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_module_between_fences_comes_back(before, after, note, names, mark, tag):
     lines = [f"{name} = {note!r}" for name in names]
     code = "\n".join(["# plan: p", *lines, "class ModelNew:", *(f"    {n} = 1" for n in names)])

@@ -13,6 +13,7 @@ from agent.prompt.placebo import SENTENCES, placebo
 from agent.prompt.section import LIMITS, Section
 from agent.record.turn import TurnRecord
 from agent.tuner.planning.prompt import read
+from evaluator.settings import BaselineName
 from tests.agent.made_records import advice, kernel_share, profile, turn
 from tests.evaluator.made_evaluations import correct, timing
 from tools.advice.words import score_lines
@@ -174,6 +175,25 @@ def test_both_rates_are_named_where_one_is_published() -> None:
     assert "- bound: 495.5 us at published rates, 61 % reached" in text
     assert "- attainable: 700.0 us at the rates of PyTorch's own copies and products" in text
     assert text.endswith("1.20x left")
+
+
+@pytest.mark.parametrize(("busiest", "least_us"), [(50.0, 440), (100.0, 800)])
+def test_how_far_tuning_gets_a_design_tells_it_from_one_to_leave(
+    busiest: float, least_us: int
+) -> None:
+    """The kernel has 90 % of 800 us; eager takes 500."""
+    busy = kernel_share().model_copy(update={"share": 0.9})
+    said = profile().model_copy(update={"figures": {"busiest_pct": busiest}, "kernels": (busy,)})
+    eager = timing().baselines[BaselineName.EAGER].model_copy(update={"latency_us": 500.0})
+    known = timing(latency_us=800.0).model_copy(update={"baselines": {BaselineName.EAGER: eager}})
+    evaluation = correct().model_copy(update={"timing": known})
+    shown = turn(0, evaluation, profile=said.model_dump())
+    line = told("S", shown)["Distance to the speed of light"].text.splitlines()[-1]
+    assert f"is {busiest:.0f} % busy, so tuning leads to {least_us} us at best" in line
+    assert ("; eager takes 500 us, which takes another design" in line) is (least_us > 500)
+    run = RunConfig.model_validate({"feedback": "S", "output": "x", "design_limit": False})
+    (left,) = sections(run.shown_feedback, remember(run, [shown]), lambda _: "source")
+    assert "this design" not in left.text
 
 
 def test_without_a_bound_this_is_said() -> None:

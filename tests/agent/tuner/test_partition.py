@@ -68,7 +68,7 @@ STEPS = st.tuples(st.sampled_from(NAMES), st.integers(0, 50), st.integers(0, 50)
 OPS = st.lists(STEPS, min_size=1, max_size=14)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(OPS)
 def test_every_program_can_be_carried_out(ops: list[tuple[str, int, int]]) -> None:
     """Steps come in an order in which operands exist, each node once, outputs all there."""

@@ -55,7 +55,7 @@ chosen = st.builds(
 
 
 @given(chosen)
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_arguments_bring_about_the_settings_that_they_are_made_from(asked: Settings) -> None:
     assert serve(command, "x", ["x", *arguments_of(asked, JudgeOptions)]) == 0
     found = seen.pop()

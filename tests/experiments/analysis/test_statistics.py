@@ -3,7 +3,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.analysis.statistics import (
@@ -19,7 +19,6 @@ from experiments.analysis.statistics import (
 FIGURES = st.lists(st.floats(-5, 5), min_size=2, max_size=30)
 
 
-@settings(deadline=None)
 @given(values=FIGURES, seed=st.integers(0, 5))
 def test_an_interval_holds_its_figure_and_lies_within_the_values(values: list[float], seed: int):
     found = Resamples.of(len(values), seed=seed, draws=400).mean(np.array(values))
@@ -80,7 +79,6 @@ def test_a_share_of_all_or_none_is_not_called_certain():
     assert nothing == wilson(0, 12)
 
 
-@settings(deadline=None)
 @given(hits=st.lists(st.booleans(), min_size=2, max_size=40))
 def test_a_share_and_its_interval_are_shares(hits: list[bool]):
     found = Resamples.of(len(hits), draws=200).share(np.array(hits))
@@ -88,7 +86,6 @@ def test_a_share_and_its_interval_are_shares(hits: list[bool]):
     assert found.low < found.high
 
 
-@settings(deadline=None)
 @given(values=st.lists(st.sampled_from([-2.0, -1.0, 0.0, 1.0, 3.0]), min_size=1, max_size=8))
 def test_the_sign_flip_chance_is_the_share_of_sign_patterns(values: list[float]):
     unequal = [value for value in values if value]
@@ -129,7 +126,6 @@ def test_four_to_none_of_twelve_is_not_clear_though_the_bootstrap_would_say_so()
     assert found.sign == 0
 
 
-@settings(deadline=None)
 @given(values=FIGURES, seed=st.integers(0, 3))
 def test_swapping_the_runs_swaps_the_verdict(values: list[float], seed: int):
     other = list(np.random.default_rng(seed).permutation(values))
