@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar
 
 from agent.config.feedback_spec import Component, Control
-from agent.config.schedule import call_seed
+from agent.config.schedule import call_seed, schedule_of
 from agent.llm.failure import ModelError
 from agent.loop.deps import Deps
 from agent.prompt.answer import AnswerSoFar, extract
@@ -232,6 +232,8 @@ def profile(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
     deps, key, turn = runtime.context, state["key"], _turn(state)
     kernel = turn.candidate
     assert kernel is not None
+    if deps.config.shared_drafts and key.turn == schedule_of(deps.config).turns - 1:
+        return {"turn": turn}  # no prompt will show it
     if not turn.is_profiled:
         with deps.deduplication.alone(key.problem, kernel):
             turn = _profiled(deps, key, turn)

@@ -75,6 +75,11 @@ def test_what_took_too_long_may_be_quicker_another_time(world: World, verdict: E
     assert [turn.judged_with for turn in world.turns()] == ["", "", ""]
 
 
+def test_where_drafts_are_shared_no_profile_is_made_that_no_prompt_shows(world: World) -> None:
+    world.run(feedback="G+E+P", budget=3, shared_drafts=True)
+    assert [turn.is_profiled for turn in world.turns() if turn.is_correct] == [True, True, False]
+
+
 def test_a_profiler_that_failed_is_asked_again(world: World) -> None:
     answers = (kernel_answer(digest) for digest in range(1000))
     kept: list[str] = []
