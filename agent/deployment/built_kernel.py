@@ -8,6 +8,7 @@ import types
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from problems.errors import UsageError, first_line
 
 ALIGNMENT_BYTES = 64
 """Tensors that kernels were judged with begin at least so."""
+_NUMBERS = count()
 
 
 class BuiltKernel:
@@ -58,7 +60,7 @@ class BuiltKernel:
         self.tried: set[str] = set()
         """By how it was constructed."""
         self.operator = torch.library.custom_op(
-            f"kernel_refinery::k_{proof.candidate}_{len(_BUILT)}",
+            f"kernel_refinery::k_{proof.candidate}_{next(_NUMBERS)}",
             self.run,
             mutates_args=(),
             schema="(int case, Tensor[] inputs, Tensor[] weights) -> Tensor[]",

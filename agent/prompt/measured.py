@@ -6,6 +6,7 @@ kernel (`agent.config.feedback_spec`). A control stands exactly where the real s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -142,11 +143,10 @@ def _design(subject: Subject, timing: Timing) -> Iterator[str]:
         return
     hot = profile.kernels[0]
     least_us = timing.latency_us * (1.0 - hot.share * (1.0 - busiest))
-    eager = timing.baselines[BaselineName.EAGER].latency_us
-    rival, rival_us = "eager", eager
-    if subject.compile_us is not None and subject.compile_us < eager:
-        rival, rival_us = "torch.compile", subject.compile_us
-    beyond = f"; {rival} takes {figures.latency(rival_us)}, which takes another design"
+    eager_us = timing.baselines[BaselineName.EAGER].latency_us
+    rivals = {"eager": eager_us, "torch.compile": subject.compile_us or math.inf}
+    rival, rival_us = min(rivals.items(), key=lambda each: each[1])
+    beyond = f"; {rival} takes {figures.latency(rival_us)}: only another design gets there"
     yield (
         f"- this design: the busiest unit in {shortened(hot.name, _NAME_WIDTH)} is"
         f" {figures.percent(busiest)} busy, so tuning leads to {figures.latency(least_us)} at best"

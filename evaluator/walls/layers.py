@@ -115,7 +115,7 @@ def confine(
         listed = readable
         readable = [path for folder in listed for path in folders.without(folder, secret)]
     own_uid = ""
-    # Rights outlive `become_nobody`, for one of them to be kept.
+    # The process keeps its rights across `become_nobody`, since one of them is wanted later.
     watches = watches and _done(lambda: prctl(PR_SET_KEEPCAPS, 1))
     if os.geteuid() == 0:
         own_uid = privileges.become_nobody(number, scratch)

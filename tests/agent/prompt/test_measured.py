@@ -190,7 +190,7 @@ def test_how_far_tuning_gets_a_design_tells_it_from_one_to_leave(
     shown = turn(0, evaluation, profile=said.model_dump())
     line = told("S", shown)["Distance to the speed of light"].text.splitlines()[-1]
     assert f"is {busiest:.0f} % busy, so tuning leads to {least_us} us at best" in line
-    assert ("; eager takes 500 us, which takes another design" in line) is (least_us > 500)
+    assert ("; eager takes 500 us: only another design gets there" in line) is (least_us > 500)
     run = RunConfig.model_validate({"feedback": "S", "output": "x", "design_limit": False})
     (left,) = sections(run.shown_feedback, remember(run, [shown]), lambda _: "source")
     assert "this design" not in left.text
