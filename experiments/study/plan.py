@@ -89,6 +89,8 @@ class Contrast(Record):
         default_factory=dict, max_length=1, exclude_if=lambda at: not at
     )
     """The budget of a problem at which it is read, in one currency; empty: after the last call."""
+    least: float | None = Field(default=None, gt=1, exclude_if=lambda least: least is None)
+    """The smallest ratio of the outcomes that would matter, such as 1.2."""
 
     @property
     def text(self) -> str:
