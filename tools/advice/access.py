@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tools.advice.rule import AdviceRule, Figures, Found, has_product
 from tools.advice.thresholds import LIMITS
 from tools.advice.traffic import dram_headroom
@@ -10,6 +12,8 @@ from tools.profiling.profile_report import Bottleneck, Direction
 
 UP, DOWN = Direction.UP, Direction.DOWN
 _COALESCED_SECTORS = 4.0
+_QUARTER_REGISTERS = 16384
+"""Of an SM, whose warps are dealt out to four quarters."""
 
 
 def _scattered(f: Figures, kind: str) -> Found | None:
@@ -22,7 +26,9 @@ def _scattered(f: Figures, kind: str) -> Found | None:
     if used >= LIMITS.efficiency or sectors < LIMITS.scattered_sectors:
         return None
     loads = f["load_sector_share"]
-    wasted = (1.0 - used) * (loads if kind == "load" else 1.0 - loads)
+    # What else fills the caches, as spilled values do, is no part of what could be gained.
+    part = loads * f.get("requested_share", 1.0) if kind == "load" else 1.0 - loads
+    wasted = (1.0 - used) * part
     verb = "fetches" if kind == "load" else "writes"
     # Where L1 serves the rest of each sector, DRAM moves no more than it must: for the whole call,
     # or reads no more for this kernel than its threads use.
@@ -95,11 +101,33 @@ def _spills(f: Figures) -> bool:
 def _register_spills(f: Figures) -> Found | None:
     if _few_local(f) or not _spills(f):
         return None
+    registers, block, why, change = f["registers"], f.get("block", 0.0), "", ""
+    allowed, a_quarter = _allowed_registers(block), math.ceil(block / 128.0)
+    if registers <= allowed - 8:  # or nearly all: the compiler needs a few for itself
+        change = f"Allow {allowed}, by __launch_bounds__({block:.0f}) alone, without -maxrregcount."
+    elif registers <= allowed and a_quarter > 2:
+        fewer = 128 * (a_quarter - 1)
+        change = (
+            f"Use blocks of at most {fewer} threads: each may have {_allowed_registers(fewer)}."
+        )
+    if change:
+        why = (
+            f", of at most {allowed} with blocks of {block:.0f}: {a_quarter} warps of each share"
+            f" the {_QUARTER_REGISTERS} registers of a quarter of an SM"
+        )
+    most = "; they are most of what goes through L2" if f.get("local_traffic", 0.0) >= 0.5 else ""
     return Found(
         f"registers are spilled: {percent(f['local_share'])} of the accesses to memory are to"
-        f" spilled values, at {f['registers']:.0f} registers a thread.",
+        f" spilled values, at {registers:.0f} registers a thread{why}{most}.",
         _local(f),
+        change=change,
     )
+
+
+def _allowed_registers(block: float) -> int:
+    """What the compiler may give a thread where one block of that size must fit on an SM."""
+    a_quarter = max(1, math.ceil(block / 128.0))
+    return min(255, _QUARTER_REGISTERS // (32 * a_quarter) // 8 * 8)
 
 
 def _local_arrays(f: Figures) -> Found | None:
@@ -153,8 +181,7 @@ ACCESS_RULES: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="register_spills",
         bottleneck=Bottleneck.CACHE_BANDWIDTH,
-        change="Keep fewer values alive: smaller tiles for each thread, less unrolling, or more"
-        " registers (a smaller block, a weaker __launch_bounds__).",
+        change="Keep fewer values alive: smaller tiles for each thread, less unrolling.",
         done="spilled fewer registers",
         watch=(("local_requests", DOWN),),
         find=_register_spills,

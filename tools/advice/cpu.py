@@ -73,7 +73,6 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="single_thread",
         bottleneck=Bottleneck.SINGLE_THREAD,
-        scope="call",
         change="Spread the outer loop over all threads: at::parallel_for, or OpenMP with -fopenmp,"
         " in chunks large enough to repay waking a thread.",
         done="spread the work over threads",
@@ -83,7 +82,6 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="libm_calls",
         bottleneck=Bottleneck.NOT_VECTORISED,
-        scope="call",
         change="Write exp, tanh and the like as polynomials over vectors (at::vec::Vectorized, or"
         " intrinsics), or compile with -O3 -march=native -ffast-math so that libmvec is used.",
         done="took out calls of libm",
@@ -93,7 +91,6 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="not_vectorised",
         bottleneck=Bottleneck.NOT_VECTORISED,
-        scope="call",
         change="Use flat loops over contiguous __restrict__ pointers with -O3 -march=native"
         " -ffast-math, without branches or function calls inside; or write the vector code.",
         done="vectorised the loops",
@@ -103,7 +100,6 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="narrow_vectors",
         bottleneck=Bottleneck.NOT_VECTORISED,
-        scope="call",
         change="Compile with -march=native (and -mprefer-vector-width=512 where the CPU has it), or"
         " use at::vec::Vectorized.",
         done="used wider vectors",
@@ -113,7 +109,6 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="temporaries",
         bottleneck=Bottleneck.REDUNDANT_TRAFFIC,
-        scope="call",
         change="Fuse the steps into one loop that reads each element once and writes it once; work"
         " in blocks that stay in the cache, and allocate nothing but the output.",
         done="took out temporaries",

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from evaluator.collect.collected import CollectedKernel
 from tools.profiling.hot_kernel import PIPES
-from tools.profiling.profile_facts import SECTOR_BYTES
+from tools.profiling.profile_facts import LOCAL_SECTORS, SECTOR_BYTES
 
 _UNITS = ("dram_pct", "l2_pct", "l1_pct")
-_MEMORY_STALLS = ("stall_long_scoreboard", "stall_lg_throttle", "stall_drain", "stall_membar")
+_MEMORY_STALLS = ("stall_long_scoreboard", "stall_lg_throttle", "stall_drain", "stall_membar",
+                  "stall_mbarrier")  # fmt: skip
 _NO_STALLS = ("stall_selected", "stall_not_selected")
 """Warps that could issue: counted among the reasons, and no waste."""
 
@@ -72,9 +73,11 @@ def _global_accesses(known: dict[str, float], must_bytes: float) -> Iterator[tup
             yield f"bytes_per_{kind}_request", per_sector * count / requests
     loads, stores = sectors["load"], sectors["store"]
     if loads is not None and stores is not None and loads + stores > 0:
-        # Asynchronous copies are no load requests, and come from L2.
-        fetched = max(loads, known.get("l2_read_sectors", 0.0))
+        # Asynchronous copies are no load requests, and come from L2; so do spilled values.
+        spilled = LOCAL_SECTORS * known.get("local_loads", 0.0)
+        fetched = max(loads + spilled, known.get("l2_read_sectors", 0.0))
         yield "load_sector_share", fetched / (fetched + stores)
+        yield "requested_share", loads / fetched if fetched else 0.0
         read_bytes = must_bytes - stores * SECTOR_BYTES
         # A kernel of a chain, or one that scatters its stores, tells nothing about the input.
         if "l2_read_sectors" in known and read_bytes > 0.1 * must_bytes > 0:
@@ -105,6 +108,9 @@ def _local_accesses(known: dict[str, float]) -> Iterator[tuple[str, float]]:
         yield "local_share", local / (local + others)
     if known.get("instructions"):
         yield "local_per_instruction", local / known["instructions"]
+    through_l2 = known.get("l2_read_sectors", 0.0) + known.get("l2_write_sectors", 0.0)
+    if through_l2 > 0:
+        yield "local_traffic", LOCAL_SECTORS * local / through_l2
 
 
 def _instructions(known: dict[str, float]) -> Iterator[tuple[str, float]]:

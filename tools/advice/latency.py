@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from tools.advice.rule import AdviceRule, Figures, Found, multiplies
 from tools.advice.thresholds import LIMITS
@@ -57,16 +58,23 @@ def _stall(reasons: Sequence[str], least: float, words: str) -> Callable[[Figure
 
 
 _loads = _stall(["stall_long_scoreboard"], LIMITS.memory_stall_share, "loads")
+_copies = _stall(["stall_mbarrier"], LIMITS.memory_stall_share, "bulk copies at an mbarrier")
 _MIO = ("stall_mio_throttle", "stall_short_scoreboard")
 _shared = _stall(_MIO, LIMITS.stall_share, "shared memory or special functions")
+_MORE_STAGES = (
+    "Have more bytes under way: more or larger stages in the ring, each refilled as soon as its"
+    " last reader is done, by a warp that does nothing else."
+)
 _SHARED_ACCESSES = ("shared_load_wavefronts", "shared_store_wavefronts", "shared_wavefronts")
 
 
 def _memory_latency(f: Figures) -> Found | None:
     # A DRAM that is busy makes all loads slow: more of them in flight change nothing.
-    if f.get("dram_pct", 0.0) >= LIMITS.dram_pct or _waiting_bytes(f) >= LIMITS.waiting_bytes:
+    if f.get("dram_pct", 0.0) >= LIMITS.dram_pct:
         return None
-    return _loads(f)
+    if (found := _copies(f)) is not None:
+        return replace(found, change=_MORE_STAGES)
+    return None if _waiting_bytes(f) >= LIMITS.waiting_bytes else _loads(f)
 
 
 def _waiting_bytes(f: Figures) -> float:
@@ -119,7 +127,7 @@ LATENCY_RULES: tuple[AdviceRule, ...] = (
         " before it uses the first (unroll, process several elements), or prefetch the next tile"
         " (cp.async) while this one is used.",
         done="hid more of the latency of loads",
-        watch=(("stall_long_scoreboard", DOWN), ("dram_pct", UP)),
+        watch=(("stall_long_scoreboard", DOWN), ("stall_mbarrier", DOWN), ("dram_pct", UP)),
         find=_memory_latency,
     ),
     AdviceRule(

@@ -49,10 +49,9 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "scalar_access": ("memory_latency", "dram_bound", "dram_rate"),
     "redundant_passes": ("dram_bound", "dram_rate"),
     "bank_conflicts": ("shared_memory_queue", "barrier_wait", "scalar_access", "fp32_matrix"),
-    "register_spills": ("redundant_passes", "uncoalesced_stores", "dram_bound", "dram_rate",
-                        "fp32_matrix", "occupancy_registers", *_WAITS),
-    "local_arrays": ("redundant_passes", "uncoalesced_stores", "dram_bound", "dram_rate",
-                     "fp32_matrix", *_WAITS),
+    "register_spills": (*_BYTES, "uncoalesced_loads", "uncoalesced_stores", "fp32_matrix",
+                        "occupancy_registers", *_WAITS),
+    "local_arrays": (*_BYTES, "uncoalesced_loads", "uncoalesced_stores", "fp32_matrix", *_WAITS),
     "barrier_wait": _WAITS,
     # The arithmetic that should not be there fills the pipes and the queues.
     "no_tensor_cores": ("shared_memory_queue", *_BYTES, *_WAITS),

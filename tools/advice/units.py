@@ -69,6 +69,7 @@ UNITS: Mapping[str, Unit] = {
     "sectors_per_store": Unit("sectors a store request"),
     "stall_barrier": _stall("barriers"),
     "stall_long_scoreboard": _stall("global memory"),
+    "stall_mbarrier": _stall("mbarriers"),
     "stall_mio_throttle": _stall("the queue of shared memory"),
     "stall_short_scoreboard": _stall("shared memory or special functions"),
     "store_efficiency": _share("share of each written sector that was asked for"),

@@ -25,6 +25,7 @@ PIPES = {
 STALL_WORDS = {
     "stall_long_scoreboard": "loads from global memory (long scoreboard)",
     "stall_short_scoreboard": "shared memory, shuffles or special functions (short scoreboard)",
+    "stall_mbarrier": "bulk copies or other warps (mbarrier)",
     "stall_barrier": "barriers such as __syncthreads (barrier)",
     "stall_lg_throttle": "the queue of global memory instructions (LG throttle)",
     "stall_math_pipe": "a busy arithmetic pipe (math pipe throttle)",

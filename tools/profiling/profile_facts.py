@@ -8,6 +8,8 @@ from evaluator.collect.collected import Collected, CollectedKernel, CpuTrace, Ke
 
 SECTOR_BYTES = 32.0
 """What L2 and DRAM move at a time."""
+LOCAL_SECTORS = 4.0
+"""Of an access to local memory, at least: 4 bytes of each thread, side by side."""
 AT_THE_BOUND = 0.85
 """Share of the speed of light above which little is left to gain."""
 _DIFFERS = 0.25

@@ -11,6 +11,7 @@ from tools.profiling.cpu_facts import (
 )
 from tools.profiling.hot_kernel import busiest_pipe, occupancy_limiter, stall_lines, stall_shares
 from tools.profiling.profile_facts import (
+    LOCAL_SECTORS,
     SECTOR_BYTES,
     Facts,
     byte_words,
@@ -185,9 +186,11 @@ def _l2_traffic(facts: Facts, whole: str) -> list[str]:
     times = (read + written) * SECTOR_BYTES / facts.work.bytes
     if times <= _L2_TRAFFIC:
         return []
+    local = LOCAL_SECTORS * (facts.summed("local_loads", "local_stores") or 0.0) / (read + written)
+    spills = f", up to {percent(min(1.0, local))} of it spills" if local > 0.1 else ""
     return [
         f"- L2 traffic{whole}: {byte_words(read * SECTOR_BYTES)} read,"
-        f" {byte_words(written * SECTOR_BYTES)} written ({times:.2f} times what must move)"
+        f" {byte_words(written * SECTOR_BYTES)} written ({times:.2f} times what must move{spills})"
     ]
 
 

@@ -52,9 +52,9 @@ def read_report(ncu: str, folder: Path) -> KernelTrace:
     if (spills := source_page.only_spills(text)) is not None:
         local = sum(metrics.get(name) or 0.0 for name in ("local_loads", "local_stores"))
         metrics = metrics | {"spill_requests": local if spills else 0.0}
-    with_lines = own.model_copy(
-        update={"lines": source_page.parse_source(text), "metrics": metrics}
-    )
+    lines = source_page.parse_source(text)
+    known = source_page.waits_apart(metrics, lines)
+    with_lines = own.model_copy(update={"lines": lines, "metrics": known})
     kernels = tuple(with_lines if kernel is own else kernel for kernel in trace.kernels)
     return trace.model_copy(update={"kernels": kernels})
 

@@ -28,7 +28,7 @@ _NO_RESULT = re.compile(
 _ONLY_PREDICATES = re.compile(r"U?[A-Z]*SETP\d?|U?PLOP3|PSETP|FCHK|SYNCS")
 _MEMORY = re.compile(r"U?(?:LD|ST|ATOM|RED)\w*")
 _COPY = "an asynchronous copy (cp.async)"
-_MBARRIER = "an mbarrier: a bulk copy or other warps"
+MBARRIER = "an mbarrier: a bulk copy or other warps"
 _PRODUCERS: dict[str, tuple[tuple[re.Pattern[str], str], ...]] = {
     "stall_long_scoreboard": (
         (re.compile(r"LDG"), "a load from global memory"),
@@ -36,7 +36,7 @@ _PRODUCERS: dict[str, tuple[tuple[re.Pattern[str], str], ...]] = {
         (re.compile(r"LDL"), "a load from local memory"),
         (re.compile(r"ATOMG?"), "an atomic on global memory"),
         (re.compile(r"TEX|TLD4?|TXD|TXQ|TMML|SULD|SUATOM"), "a load through the texture unit"),
-        (re.compile(r"SYNCS"), _MBARRIER),
+        (re.compile(r"SYNCS"), MBARRIER),
     ),
     "stall_short_scoreboard": (
         (re.compile(r"LDS"), "a load from shared memory"),
@@ -48,7 +48,7 @@ _PRODUCERS: dict[str, tuple[tuple[re.Pattern[str], str], ...]] = {
         (re.compile(r"F2F|F2I|I2F|FRND|POPC|FLO|BREV"), "a conversion or bit count"),
         (re.compile(r"U?LDC"), "a load of a constant"),
         (re.compile(r"S2U?R"), "the index of a thread or block"),
-        (re.compile(r"SYNCS"), _MBARRIER),
+        (re.compile(r"SYNCS"), MBARRIER),
     ),
 }
 """By the names of `ncu_metrics.QUANTITIES`: opcodes, and what they are in words."""
@@ -159,7 +159,7 @@ class Code:
         if known is None:
             return at, ""
         if consumer.name == "SYNCS":
-            return at, _MBARRIER
+            return at, MBARRIER
         wanted = set(consumer.read)
         for place in islice(self._before(at), _REACH):
             candidate = self._instructions[place]

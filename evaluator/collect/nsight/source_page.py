@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluator.collect.collected import SourceLine
-from evaluator.collect.nsight.scoreboard import Code, SassInstruction, parse_instruction
+from evaluator.collect.nsight.scoreboard import (
+    MBARRIER,
+    Code,
+    SassInstruction,
+    parse_instruction,
+)
 
 _LEAST_SHARE = 0.05
 _MOST_LINES = 12
@@ -84,6 +90,21 @@ def only_spills(text: str) -> bool | None:
     that are indexed at run time are not; None where there is no access."""
     places = _LOCAL.findall(text)
     return all(_FIXED.fullmatch(place) for place in places) if places else None
+
+
+def waits_apart(
+    metrics: Mapping[str, float | None], lines: Sequence[SourceLine]
+) -> dict[str, float | None]:
+    """`metrics`, in which waits at an mbarrier count by themselves, and not as waits for loads."""
+    found, waits = dict(metrics), 0.0
+    for reason in ("stall_long_scoreboard", "stall_short_scoreboard"):
+        shares = [(line.share, line.producer) for line in lines if line.reason == reason]
+        if at_mbarriers := sum(share for share, what in shares if what == MBARRIER):
+            of_reason = metrics.get(reason) or 0.0
+            moved = of_reason * at_mbarriers / sum(share for share, _ in shares)
+            waits += moved
+            found |= {reason: of_reason - moved, "stall_mbarrier": waits}
+    return found
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.collect.collected import Collected, CollectedKernel, KernelTrace, Work
+from evaluator.collect.collected import (
+    Collected,
+    CollectedKernel,
+    KernelTrace,
+    SourceLine,
+    Work,
+)
 from evaluator.collect.nsight.ncu_metrics import QUANTITIES
 from evaluator.collect.nsight.raw_page import parse_raw
+from evaluator.collect.nsight.scoreboard import MBARRIER
+from evaluator.collect.nsight.source_page import waits_apart
 from tests.tools.advice.test_diagnosis import WORK, cpu, diagnosed, gpu, kernel, text
 from tools.advice.figures import figures
 from tools.advice.rules import advise
@@ -108,6 +116,55 @@ def test_spills_and_arrays_are_told_apart() -> None:
         for known in (spilled, spilled | {"spill_requests": 0.0, "registers": 40.0})
     ]
     assert [names[0] for names in rules] == ["register_spills", "local_arrays"]
+
+
+@pytest.mark.parametrize(
+    ("block", "registers", "change"),
+    [
+        # The ninth warp is a third one on a quarter of an SM: 16384 / 96 registers, rounded down.
+        (288.0, 168.0, "Use blocks of at most 256 threads: each may have 255."),
+        (512.0, 128.0, "Use blocks of at most 384 threads: each may have 168."),
+        (256.0, 32.0, "Allow 255, by __launch_bounds__(256) alone, without -maxrregcount."),
+        (256.0, 255.0, "Keep fewer values alive: smaller tiles for each thread, less unrolling."),
+    ],
+)
+def test_spills_are_told_by_what_allows_more_registers(
+    block: float, registers: float, change: str
+) -> None:
+    spilled = of(block=block, registers=registers, local_loads=60.0, spill_requests=60.0)
+    advice = advise(spilled)[0]
+    assert (advice.rule, advice.change) == ("register_spills", change)
+    quarter = "3 warps of each share the 16384 registers of a quarter of an SM"
+    assert (quarter in advice.evidence) == (block == 288.0)
+
+
+def test_what_spills_move_is_no_reason_to_coalesce() -> None:
+    """Few loads use half of each sector; spilled values fill L2."""
+    loads = {"load_sectors": 4e5, "load_requests": 1e5, "load_bytes_per_sector": 16.0,
+             "store_sectors": 1e5, "store_requests": 25e3, "l2_write_sectors": 1e5}  # fmt: skip
+    spills = {"local_loads": 1e7, "local_stores": 1e6, "l2_read_sectors": 4e7}
+    told = [[a.rule for a in advise(known)] for known in (of(**loads), of(**loads, **spills))]
+    assert ["uncoalesced_loads" in rules for rules in told] == [True, False]
+    (advice,) = advise(of(**loads, **spills, spill_requests=11e6))
+    assert advice.rule == "register_spills"
+    assert "they are most of what goes through L2" in advice.evidence
+    assert ", up to 100 % of it spills)" in text(gpu(kernel(**loads, **spills)))
+
+
+def test_waits_for_bulk_copies_are_no_waits_for_loads() -> None:
+    waits = SourceLine(file="k.cu", line=9, share=0.6, reason="stall_long_scoreboard")
+    lines = [waits.model_copy(update={"producer": MBARRIER}),
+             waits.model_copy(update={"share": 0.2})]  # fmt: skip
+    sampled = {"stall_long_scoreboard": 8.0, "stall_short_scoreboard": 1.0}
+    apart = waits_apart(sampled, lines)
+    assert apart["stall_mbarrier"] == pytest.approx(6.0)
+    assert apart["stall_long_scoreboard"] == pytest.approx(2.0)
+    assert waits_apart(sampled, lines[1:]) == sampled
+    copied = gpu(kernel(stall_mbarrier=6.0, stall_long_scoreboard=2.0))
+    assert "wait for: bulk copies or other warps (mbarrier) 74 %" in text(copied)
+    advice = advise(figures(copied))[0]
+    assert (advice.rule, advice.figure) == ("memory_latency", "stall_mbarrier")
+    assert "stages in the ring" in advice.change and "loads" not in advice.evidence
 
 
 def test_tail_of_the_last_wave() -> None:
