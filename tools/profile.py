@@ -68,7 +68,8 @@ def profile(
     facts = _facts(request, evaluation, collected)
     kernels = _shares(facts)
     read = figures(facts)
-    found = diagnose(read, facts.hot.name if collected.gpu is not None else "")
+    source = request.candidate.source
+    found = diagnose(read, facts.hot.name if collected.gpu is not None else "", source)
     return Profile(
         rung=tier,
         rung_reason=reason,
@@ -89,7 +90,7 @@ def profile(
             kernels,
             tier=tier,
             reason=reason,
-            source=request.candidate.source,
+            source=source,
         ),
         seconds=time.monotonic() - begin,
         isolation=collected.isolation,

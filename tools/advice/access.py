@@ -81,25 +81,17 @@ def _bank_conflicts(f: Figures) -> Found | None:
     )
 
 
-def _few_local(f: Figures) -> bool:
-    return (
+def _has_local(f: Figures, *, spilled: bool) -> bool:
+    """Whether local accesses are many, and most of them to spilled registers or to arrays."""
+    few = (
         f["local_share"] < LIMITS.local_share
         or f.get("local_per_instruction", 1.0) < LIMITS.local_per_instruction
     )
-
-
-def _local(f: Figures) -> float:
-    """Gain of having no local accesses at all, a share of the kernel's time."""
-    return f["local_share"] * f.get("memory_weight", 1.0)
-
-
-def _spills(f: Figures) -> bool:
-    """Whether most local accesses are to spilled registers, and not to arrays."""
-    return f["spill_requests"] >= 0.5 * f["local_requests"]
+    return not few and (f["spill_requests"] >= 0.5 * f["local_requests"]) is spilled
 
 
 def _register_spills(f: Figures) -> Found | None:
-    if _few_local(f) or not _spills(f):
+    if not _has_local(f, spilled=True):
         return None
     registers, block, why, change = f["registers"], f.get("block", 0.0), "", ""
     allowed, a_quarter = _allowed_registers(block), math.ceil(block / 128.0)
@@ -119,7 +111,7 @@ def _register_spills(f: Figures) -> Found | None:
     return Found(
         f"registers are spilled: {percent(f['local_share'])} of the accesses to memory are to"
         f" spilled values, at {registers:.0f} registers a thread{why}{most}.",
-        _local(f),
+        f["local_share"] * f.get("memory_weight", 1.0),
         change=change,
     )
 
@@ -131,12 +123,12 @@ def _allowed_registers(block: float) -> int:
 
 
 def _local_arrays(f: Figures) -> Found | None:
-    if _few_local(f) or _spills(f):
+    if not _has_local(f, spilled=False):
         return None
     return Found(
         f"{percent(f['local_share'])} of the accesses to memory are to local memory, and they are"
         " no spills: an array of a thread is indexed by a value that is not known when compiling.",
-        _local(f),
+        f["local_share"] * f.get("memory_weight", 1.0),
     )
 
 

@@ -73,7 +73,7 @@ def _fp32_matrix(f: Figures) -> Found | None:
             f"{reached}; {percent(waits)} of the stalled warps wait for loads from global memory.",
             gain,
             change="Load the next tile while this one is used: into registers before the products"
-            " and from there into shared memory behind them, or by cp.async into a second buffer."
+            " and from there into shared memory behind them, or into a second buffer (cp.async)."
             " Let the lanes of a warp load neighbouring addresses, also where a tile is turned.",
         )
     shares = ", ".join(f"{words} {percent(share)}" for words, share in stall_shares(f)[:2])

@@ -73,8 +73,8 @@ CPU_ADVICE: tuple[AdviceRule, ...] = (
     AdviceRule(
         name="single_thread",
         bottleneck=Bottleneck.SINGLE_THREAD,
-        change="Spread the outer loop over all threads: at::parallel_for, or OpenMP with -fopenmp,"
-        " in chunks large enough to repay waking a thread.",
+        change="Spread the outer loop over all threads: at::parallel_for or OpenMP, either with"
+        " -fopenmp for compiler and linker, in chunks large enough to repay waking a thread.",
         done="spread the work over threads",
         watch=(("busy_threads", UP),),
         find=_single_thread,

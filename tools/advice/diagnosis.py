@@ -31,10 +31,10 @@ class Diagnosis:
     """At most `MOST_ADVICE` pieces, the one with most to gain first."""
 
 
-def diagnose(figures: Mapping[str, float], subject: str = "") -> Diagnosis:
+def diagnose(figures: Mapping[str, float], subject: str = "", source: str = "") -> Diagnosis:
     """Bottleneck and advice of a kernel by the figures of its profile (`tools.advice.figures`).
 
-    `subject` is the name of the hottest kernel, for the sentences.
+    `subject` is the name of the hottest kernel, for the sentences, `source` the candidate's file.
     """
     fraction = figures.get("sol_fraction", 0.0)
     reached = f"It reaches {percent(fraction)} of the speed of light for this work"
@@ -43,7 +43,7 @@ def diagnose(figures: Mapping[str, float], subject: str = "") -> Diagnosis:
         reached += f", and {percent(attained)} of what PyTorch's own copies and products reach here"
     if fraction >= LIMITS.at_the_bound or attained >= LIMITS.attainable:
         return Diagnosis(Bottleneck.AT_THE_BOUND, f"{reached}: little is left to gain.", ())
-    if advice := advise(figures, subject):
+    if advice := advise(figures, subject, source):
         return Diagnosis(_HEADINGS[advice[0].rule], advice[0].evidence, advice)
     bottleneck, headline = _on_cpu(figures) if "wall_us" in figures else _on_gpu(figures, subject)
     return Diagnosis(bottleneck, headline, ())

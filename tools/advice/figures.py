@@ -78,15 +78,9 @@ def _gpu(facts: Facts) -> Iterator[tuple[str, float]]:
     # As many launches of one size would count as themselves (inverse Simpson index).
     squares = sum(k.launches * (k.time_us / k.launches / busy_us) ** 2 for k in trace.kernels)
     yield "effective_launches", 1.0 / squares
-    yield (
-        "library_share",
-        sum(k.time_us for k in trace.kernels if k.name not in facts.own) / busy_us,
-    )
-    products_us = sum(
-        k.time_us
-        for k in trace.kernels
-        if k.name not in facts.own and _PRODUCT.search(k.name) is not None
-    )
+    library = [kernel for kernel in trace.kernels if kernel.name not in facts.own]
+    yield "library_share", sum(kernel.time_us for kernel in library) / busy_us
+    products_us = sum(kernel.time_us for kernel in library if _PRODUCT.search(kernel.name))
     yield "product_share", products_us / busy_us
     rate = facts.implied_flops(products_us)
     # Beyond what the device can do: then other kernels do the task's products.

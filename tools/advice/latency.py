@@ -65,7 +65,6 @@ _MORE_STAGES = (
     "Have more bytes under way: more or larger stages in the ring, each refilled as soon as its"
     " last reader is done, by a warp that does nothing else."
 )
-_SHARED_ACCESSES = ("shared_load_wavefronts", "shared_store_wavefronts", "shared_wavefronts")
 
 
 def _memory_latency(f: Figures) -> Found | None:
@@ -83,20 +82,13 @@ def _waiting_bytes(f: Figures) -> float:
     return warps * f["stall_long_scoreboard_share"] * f.get("bytes_per_load_request", 0.0)
 
 
-def _accesses_shared_memory(f: Figures) -> bool:
-    """Shuffles and special functions wait in the same queue, and the driver reserves some shared
-    memory for every kernel: only accesses tell. Yes where they were not counted."""
-    if "shared_access_pct" in f:
-        return f["shared_access_pct"] >= LIMITS.shared_access_pct
-    known = [f[name] for name in _SHARED_ACCESSES if name in f]
-    return not known or sum(known) > 0
-
-
 def _shared_memory_queue(f: Figures) -> Found | None:
-    # Special functions wait in the same queue.
-    if f.get("xu_pct", 0.0) > f.get("shared_access_pct", 100.0):
+    """Shuffles and special functions wait in the same queue: it is accesses that tell, and where
+    they were not counted, the waits alone."""
+    accesses = f.get("shared_access_pct", 100.0)
+    if accesses < LIMITS.shared_access_pct or f.get("xu_pct", 0.0) > accesses:
         return None
-    return _shared(f) if _accesses_shared_memory(f) else None
+    return _shared(f)
 
 
 LATENCY_RULES: tuple[AdviceRule, ...] = (

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from tools.advice.access import ACCESS_RULES
 from tools.advice.compute import COMPUTE_RULES
 from tools.advice.cpu import CPU_ADVICE
+from tools.advice.done import undone
 from tools.advice.latency import LATENCY_RULES
 from tools.advice.launch import LAUNCH_RULES
 from tools.advice.rule import AdviceRule, Figures, UnknownFigureError
@@ -63,13 +64,11 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
 """A cause, and the symptoms that it accounts for."""
 
 
-def advise(
-    figures: Mapping[str, float],
-    subject: str = "",
-) -> tuple[Advice, ...]:
+def advise(figures: Mapping[str, float], subject: str = "", source: str = "") -> tuple[Advice, ...]:
     """At most `MOST_ADVICE` pieces of advice, the one with most to gain first.
 
-    `subject` is the name of the hottest kernel, for the sentences. None are given within
+    `subject` is the name of the hottest kernel, for the sentences; `source` the candidate's file,
+    which shows what is done already. None are given within
     `at_the_bound` of the speed of light, nor for less than `least_gain` of the time.
     """
     known = Figures(figures)
@@ -90,8 +89,12 @@ def advise(
     given.sort(key=lambda advice: -advice.gain)
     # No advice gains more than what is left to the bound.
     left = 1.0 - fraction
-    capped = [advice.model_copy(update={"gain": min(advice.gain, left)}) for advice in given]
-    return tuple(capped[:MOST_ADVICE])
+    return tuple(
+        advice.model_copy(
+            update={"gain": min(advice.gain, left), "change": undone(advice.change, source)}
+        )
+        for advice in given[:MOST_ADVICE]
+    )
 
 
 def _try(rule: AdviceRule, figures: Figures, subject: str) -> Advice | None:

@@ -12,12 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluator.collect.collected import SourceLine
-from evaluator.collect.nsight.scoreboard import (
-    MBARRIER,
-    Code,
-    SassInstruction,
-    parse_instruction,
-)
+from evaluator.collect.nsight.scoreboard import MBARRIER, Code, SassInstruction, parse_instruction
 
 _LEAST_SHARE = 0.05
 _MOST_LINES = 12

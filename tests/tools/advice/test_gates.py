@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tools.advice.figures_at_hand import CALM, GPU_CASES, MATRIX, Figures
+from tests.tools.advice.figures_at_hand import CALM, CPU_CALM, CPU_CASES, GPU_CASES, MATRIX, Figures
+from tools.advice.done import DONE
 from tools.advice.rules import advise
 
 BY_LIBRARY: Figures = {"product_share": 0.4, "product_rate": 0.9, "library_share": 0.4}
@@ -190,3 +191,27 @@ def test_bulk_copies_are_not_told_to_be_wider() -> None:
     del copied["bytes_per_load_request"]
     assert advise(copied)[0].rule == "dram_rate"
     assert "16 bytes" not in advise(copied)[0].change
+
+
+PRAGMA = "#pragma omp parallel for\n"
+SOURCES: dict[str, tuple[str, str, str]] = {
+    "cp.async.bulk.shared::cluster.global": ("memory_latency", "(cp.async)", "more stages"),
+    "__stcs(out + i, value);": ("dram_rate", "__stcs", "grid of whole waves."),
+    "__cluster_dims__(8, 1, 1)": ("too_few_blocks", "Split", "Make clusters smaller"),
+    f'{PRAGMA}extra_cflags=["-fopenmp"]': ("single_thread", "OpenMP", "lower the grain size, in"),
+    PRAGMA: ("single_thread", "Spread", "Give -fopenmp to compiler and linker"),
+}
+"""By what the source has: a rule, what it says in vain, and what in its place."""
+
+
+@pytest.mark.parametrize(("source", "told"), SOURCES.items(), ids=SOURCES)
+def test_what_the_source_does_is_not_advised(source: str, told: tuple[str, str, str]) -> None:
+    rule, vain, instead = told
+    on_gpu = rule in GPU_CASES
+    planted = CALM | GPU_CASES[rule][0] if on_gpu else CPU_CALM | CPU_CASES[rule][0]
+    texts = ("", f"// {source}", source)
+    changes = [advise(planted, source=text)[0].change for text in texts]
+    assert changes[0] == changes[1]
+    assert [vain in changes[0], instead in changes[0]] == [True, False]
+    assert [vain in changes[2], instead in changes[2]] == [False, True]
+    assert len(SOURCES) == len(DONE)
