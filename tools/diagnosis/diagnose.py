@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from evaluator.evaluation import Evaluation, Status
+from evaluator.evaluation import Correctness, Evaluation, Status
+from evaluator.mismatch_pattern import Pattern
 from evaluator.mismatch_words import mismatch_words
 from evaluator.reason import WITH_WEIGHTS, Reason
 from tools.diagnosis.build_words import build_words
@@ -13,6 +14,13 @@ from tools.diagnosis.crash_site import site_words
 
 MAX_LINES = 60
 _MAX_WIDTH = 400
+_FAST = re.compile(
+    r"\b__(?:exp|exp10|log|log2|log10|pow|sin|cos|sincos|tan|tanh|fdivide)f\b|\b\w+\.approx\b"
+    r"|-{1,2}use_fast_math|-ffast-math"
+)
+_OFF_BY_FAST = 1e-3
+"""What such functions can make a result be off by, relative to the right one."""
+_MAY_BE_FAST = {Pattern.SCATTERED, Pattern.PRECISION}
 
 
 def explain(evaluation: Evaluation, source: str) -> str:
@@ -42,7 +50,7 @@ def _words(evaluation: Evaluation, source: str) -> list[str]:
         case Status.TIMEOUT:
             return _timeout(evaluation, source)
         case Status.INCORRECT:
-            words = mismatch_words(evaluation.correctness) if evaluation.correctness else []
+            words = _incorrect(evaluation.correctness, source) if evaluation.correctness else []
             if WITH_WEIGHTS in evaluation.message:
                 words.insert(0, "Right with random weights, and wrong with trained ones:")
             return words or _message(evaluation)
@@ -53,6 +61,21 @@ def _words(evaluation: Evaluation, source: str) -> list[str]:
             ]
         case _:
             return []
+
+
+def _incorrect(correctness: Correctness, source: str) -> list[str]:
+    words, found = mismatch_words(correctness), correctness.mismatch
+    fast = sorted(set(_FAST.findall(source)))
+    if not fast or found is None or not {*found.patterns[:1]} & _MAY_BE_FAST:
+        return words
+    if float(found.details.get("relative_rms", found.max_rel_error)) > _OFF_BY_FAST:
+        return words
+    told = [line for line in words if Pattern.SCATTERED.look not in line]
+    cause = (
+        f"The source has {', '.join(fast)}: fast functions are off by as much where values cancel"
+        " or many are added up. Use the accurate ones there, as log2f for __log2f."
+    )
+    return [*told[:2], cause, *told[2:]]
 
 
 def _build(evaluation: Evaluation, source: str) -> list[str]:

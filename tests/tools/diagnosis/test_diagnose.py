@@ -27,10 +27,10 @@ def runtime_error(message: str, detail: str = "", source: str = SOURCE) -> str:
     return explain(evaluation, source)
 
 
-def incorrect(mismatch: Mismatch, **fields: float) -> str:
+def incorrect(mismatch: Mismatch, source: str = SOURCE, **fields: float) -> str:
     correctness = Correctness(calls_judged=1, calls_made=1, mismatch=mismatch, **fields)
     evaluation = Evaluation(status=Status.INCORRECT, reason="wrong_values", correctness=correctness)
-    return explain(evaluation, SOURCE)
+    return explain(evaluation, source)
 
 
 class TestBuild:
@@ -254,6 +254,16 @@ class TestMismatch:
     def test_other_kinds(self, kind: str, fields: dict[str, object], wanted: str) -> None:
         found = Mismatch.model_validate({"output": 1, "kind": kind, **fields})
         assert wanted in incorrect(found)
+
+    def test_a_small_error_is_put_down_to_the_fast_functions_of_the_source(self) -> None:
+        found = Mismatch(output=0, kind="values", max_rel_error=2.9e-5, patterns=("scattered",))
+        texts = [
+            incorrect(found, 'y += __log2f(x); flags = ["--use_fast_math"]'),
+            incorrect(found),
+            incorrect(found.model_copy(update={"max_rel_error": 0.3}), "__log2f(x)"),
+        ]
+        assert ["has --use_fast_math, __log2f: " in text for text in texts] == [True, False, False]
+        assert ["Nothing was found" in text for text in texts] == [False, True, True]
 
 
 def test_without_the_source_crashes_quote_nothing() -> None:
