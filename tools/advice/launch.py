@@ -151,27 +151,21 @@ def _small_blocks(f: Figures) -> Found | None:
 
 
 def _uneven_work(f: Figures) -> Found | None:
-    if f.get("blocks_per_sm", 1.0) < 1.0:
+    uneven, blocks = f.get("uneven_share", 0.0), f.get("blocks_per_sm", 1.0)
+    if blocks < 1.0:
         return None
-    uneven = f.get("uneven_share", 0.0)
-    if uneven >= LIMITS.uneven and f.get("waves", math.inf) <= 1.0:
-        blocks = f.get("blocks_per_sm", 1.0)
-        if 1.0 - blocks / math.ceil(blocks) >= 0.5 * uneven:
-            return Found(
-                f"{f['grid']:.0f} blocks for {f['sm_count']:.0f} SMs: some of these get"
-                f" {math.ceil(blocks)}, others {math.floor(blocks)}, and an SM is busy for"
-                f" {percent(1 - uneven)} of the time of the busiest one.",
-                uneven,
-                "uneven_share",
-                change="Launch a whole number of blocks for each SM: larger or smaller tiles, or as"
-                " many blocks as fit at once, which loop (grid stride).",
-            )
     if uneven >= LIMITS.uneven:
+        busy = f"busy for {percent(1 - uneven)} of the time of the busiest one"
+        if f.get("waves", math.inf) > 1.0 or 1.0 - blocks / math.ceil(blocks) < 0.5 * uneven:
+            words = f"SMs are {busy}: some blocks have more to do than others."
+            return Found(words, uneven, "uneven_share")
         return Found(
-            f"SMs are busy for {percent(1 - uneven)} of the time of the busiest one: some blocks"
-            " have more to do than others.",
+            f"{f['grid']:.0f} blocks for {f['sm_count']:.0f} SMs: some of these get"
+            f" {math.ceil(blocks)}, others {math.floor(blocks)}, and an SM is {busy}.",
             uneven,
             "uneven_share",
+            change="Launch a whole number of blocks for each SM: larger or smaller tiles, or as"
+            " many blocks as fit at once, which loop (grid stride).",
         )
     if f["block"] < LIMITS.small_block:
         return None  # An SM has not started the next ones when the first of them end.

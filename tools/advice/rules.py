@@ -68,15 +68,15 @@ def advise(figures: Mapping[str, float], subject: str = "", source: str = "") ->
     """At most `MOST_ADVICE` pieces of advice, the one with most to gain first.
 
     `subject` is the name of the hottest kernel, for the sentences; `source` the candidate's file,
-    which shows what is done already. None are given within
-    `at_the_bound` of the speed of light, nor for less than `least_gain` of the time.
+    which shows what is done already. None are given within `at_the_bound` of the speed of light,
+    nor for less than `least_gain` of the time.
     """
     known = Figures(figures)
     fraction = known.get("sol_fraction", 0.0)
     if fraction >= LIMITS.at_the_bound:
         return ()
     rules = CPU_ADVICE if "wall_us" in known else GPU_ADVICE
-    held = [advice for rule in rules if (advice := _try(rule, known, subject))]
+    held = [advice for rule in rules if (advice := _try(rule, known, subject, source))]
     given = [
         advice
         for advice in held
@@ -89,24 +89,20 @@ def advise(figures: Mapping[str, float], subject: str = "", source: str = "") ->
     given.sort(key=lambda advice: -advice.gain)
     # No advice gains more than what is left to the bound.
     left = 1.0 - fraction
-    return tuple(
-        advice.model_copy(
-            update={"gain": min(advice.gain, left), "change": undone(advice.change, source)}
-        )
-        for advice in given[:MOST_ADVICE]
-    )
+    capped = [advice.model_copy(update={"gain": min(advice.gain, left)}) for advice in given]
+    return tuple(capped[:MOST_ADVICE])
 
 
-def _try(rule: AdviceRule, figures: Figures, subject: str) -> Advice | None:
+def _try(rule: AdviceRule, figures: Figures, subject: str, source: str) -> Advice | None:
     """What one rule says; None where it does not hold, or a figure that it needs is missing."""
-    if rule.scope == "kernel" and not figures.get("hot_is_own", 1.0):
+    inside = rule.scope == "kernel"
+    if inside and not figures.get("hot_is_own", 1.0):
         return None  # The inside of a library's kernel is not the writer's to change.
     try:
         found = rule.find(figures)
         if found is None:
             return None
-        share = figures.get("hot_share", 1.0) if rule.scope == "kernel" else 1.0
-        most = _most(figures) if rule.scope == "kernel" else 1.0
+        share, most = (figures.get("hot_share", 1.0), _most(figures)) if inside else (1.0, 1.0)
         gain = min(1.0, max(0.0, min(found.gain, most)) * share)
         watched = [pair for pair in rule.watch if not found.figure or pair[0] == found.figure]
         figure, direction = next(pair for pair in watched if pair[0] in figures)
@@ -114,11 +110,11 @@ def _try(rule: AdviceRule, figures: Figures, subject: str) -> Advice | None:
         return None
     if gain < LIMITS.least_gain:
         return None
-    place = f"In {subject}, " if subject and rule.scope == "kernel" else ""
+    said = found.evidence
     return Advice(
         rule=rule.name,
-        evidence=place + (found.evidence if place else _capital(found.evidence)),
-        change=found.change or rule.change,
+        evidence=f"In {subject}, {said}" if subject and inside else said[:1].upper() + said[1:],
+        change=undone(found.change or rule.change, source),
         figure=figure,
         direction=direction,
         before=figures[figure],
@@ -130,7 +126,3 @@ def _most(figures: Figures) -> float:
     """What the best kernel gains: one that does nothing takes time as well."""
     least_us = LIMITS.launch_us * figures.get("hot_launches", 1.0)
     return max(0.0, 1.0 - least_us / max(figures.get("hot_us", float("inf")), 1e-9))
-
-
-def _capital(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]

@@ -96,8 +96,6 @@ def stall_lines(facts: Facts, source: str) -> list[str]:
     Empty where the profiler knows no lines. A line of another file (one given to `load()`) is left
     out; what is inlined from a header counts for the call.
     """
-    if facts.collected.gpu is None:
-        return []
     mapped = SourceMap(source)
     lines = []
     for line in facts.hot.lines:

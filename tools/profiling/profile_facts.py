@@ -51,13 +51,6 @@ class Facts:
         return excess if excess > _DIFFERS * timed_us else 0.0
 
     @property
-    def is_shorter(self) -> bool:
-        """The call was timed at more than a quarter above what the profiler saw on a CPU. On a GPU
-        that is what launches and gaps take."""
-        on_cpu = self.collected.gpu is None
-        return on_cpu and self.profiled_us < (1.0 - _DIFFERS) * (self.latency_us or 0.0)
-
-    @property
     def gpu(self) -> KernelTrace:
         assert self.collected.gpu is not None
         return self.collected.gpu

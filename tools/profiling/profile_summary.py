@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluator.collect.collected import DeviceTimeline
+from evaluator.collect.collected import CollectedKernel, DeviceTimeline
 from tools.profiling.cpu_facts import (
     bandwidth_share,
     busy_threads,
@@ -25,13 +25,12 @@ MAX_LINES = 25
 _TOP = 4
 _LEAST_ROW = 0.02
 """Share of the time, from which a kernel has a row of its own."""
-_CONFLICTS = 1.05
-"""Wavefronts of shared memory over those needed, from which they are reported."""
-
+_SECOND = 0.1
+"""Share of the kernels' time, from which the second one's figures are reported as well."""
 _STALL = 0.1
 """Of all that warps wait for, from which a further reason is reported."""
 _GAPS = 0.05
-"""Of the time of a call on the device, from which gaps are reported."""
+"""Of the time of a call, from which gaps are reported, and what profiling changed."""
 _L2_TRAFFIC = 1.3
 """Bytes through L2 over those that must move, from which they are reported."""
 _BUSY_PCT = 40.0
@@ -68,8 +67,7 @@ def summary(
         f"- {headline}",
         *_distance(facts),
         *_difference(facts),
-        *(_gpu_figures(facts) if on_gpu else _cpu_figures(facts)),
-        *(f"- {line}" for line in stall_lines(facts, source)),
+        *(_gpu_figures(facts, source) if on_gpu else _cpu_figures(facts)),
     ]
     if because or tier is not ProfilerTier.NCU:
         lines.append(f"- measured by: {_TIERS[tier]}{because}")
@@ -94,49 +92,24 @@ def _distance(facts: Facts) -> list[str]:
 
 
 def _difference(facts: Facts) -> list[str]:
-    if facts.latency_us is None or not (facts.excess_us or facts.is_shorter):
+    timed_us = facts.latency_us or facts.profiled_us
+    if abs(facts.profiled_us - timed_us) < _GAPS * timed_us:
         return []
     return [
         f"- the profiled call took {_us(facts.profiled_us)}, the timed one"
-        f" {_us(facts.latency_us)}: shares are of the profiled call"
+        f" {_us(timed_us)}: shares are of the profiled call"
     ]
 
 
-def _gpu_figures(facts: Facts) -> list[str]:
-    hot = facts.hot
-    metric = facts.metric
-    lines = []
-    shape = _join(
-        f"the only kernel of the call, {_us(hot.time_us)}" if len(facts.gpu.kernels) == 1 else "",
-        _value("", metric("grid"), "{:.0f} blocks"),
-        _value("", metric("block"), "{:.0f} threads a block"),
-        _value("", metric("waves"), "{:.2f} waves"),
-        _value("", metric("registers"), "{:.0f} registers a thread") + _no_spills(facts),
-        _value("", metric("shared_bytes") or None, "{:.0f} bytes of shared memory a block"),
-    )
-    if shape:
-        lines.append(f"- {hot.name}: {shape}")
-    pipe, busiest = busiest_pipe(hot.metrics)
-    peaks = _join(
-        _value("DRAM", metric("dram_pct"), "{:.0f} %"),
-        _value("L2", metric("l2_pct"), "{:.0f} %"),
-        _value("L1", metric("l1_pct"), "{:.0f} %"),
-        _value(pipe, busiest, "{:.0f} %"),
-    )
-    if peaks:
-        lines.append(f"- of peak: {peaks}")
-    if (reached := metric("occupancy_pct")) is not None:
-        possible = metric("occupancy_limit_pct")
-        limit = ""
-        if possible is not None and possible < 99.0:
-            limit = f" of at most {possible:.0f} % (limit: {occupancy_limiter(hot.metrics)})"
-        lines.append(f"- occupancy: {reached:.0f} %{limit}")
-    if stalls := stall_shares(hot.metrics):
-        most = [stalls[0], *(reason for reason in stalls[1:3] if reason[1] >= _STALL)]
-        listed = ", ".join(f"{words} {percent(share)}" for words, share in most)
-        lines.append(f"- stalled warps wait for: {listed}")
+def _gpu_figures(facts: Facts, source: str) -> list[str]:
+    alone = len(facts.gpu.kernels) == 1
+    lines = _kernel_figures(facts.hot, alone)
+    others = [kernel for kernel in facts.gpu.kernels if kernel is not facts.hot]
+    second = max(others, key=lambda kernel: kernel.time_us, default=facts.hot)
+    if not alone and second.time_us >= _SECOND * facts.gpu.busy_us:
+        lines.append("; ".join(_kernel_figures(second, alone)).replace("; - ", "; "))
     lines += _timeline(facts.collected.timeline)
-    whole = " of the whole call" if len(facts.gpu.kernels) > 1 else ""
+    whole = "" if alone else " of the whole call"
     if traffic := facts.traffic:
         moved, must = traffic
         lines.append(
@@ -145,12 +118,43 @@ def _gpu_figures(facts: Facts) -> list[str]:
         )
     lines += _l2_traffic(facts, whole)
     lines += _access_figures(facts)
+    return [*lines, *(f"- {line}" for line in stall_lines(facts, source))]
+
+
+def _kernel_figures(kernel: CollectedKernel, alone: bool) -> list[str]:
+    metric = kernel.metrics.get
+    lines = []
+    no_spills = metric("local_loads") == metric("local_stores") == 0.0
+    shape = _join(
+        f"the only kernel of the call, {_us(kernel.time_us)}" if alone else "",
+        _value("", metric("grid"), "{:.0f} blocks"),
+        _value("", metric("block"), "{:.0f} threads a block"),
+        _value("", metric("waves"), "{:.2f} waves"),
+        _value("", metric("registers"), "{:.0f} registers a thread"),
+        "no spills" if no_spills else "",
+        _value("", metric("shared_bytes") or None, "{:.0f} bytes of shared memory a block"),
+    )
+    if shape:
+        lines.append(f"- {kernel.name}: {shape}")
+    pipe, busiest = busiest_pipe(kernel.metrics)
+    peaks = _join(
+        *(_value(u, metric(f"{u.lower()}_pct"), "{:.0f} %") for u in ("DRAM", "L2", "L1")),
+        _value(pipe, busiest, "{:.0f} %"),
+        _value("SM clock", (metric("sm_clock_hz") or 0.0) / 1e9 or None, "{:.2f} GHz"),
+    )
+    if peaks:
+        lines.append(f"- of peak: {peaks}")
+    if (reached := metric("occupancy_pct")) is not None:
+        possible = metric("occupancy_limit_pct")
+        limit = ""
+        if possible is not None and possible < 99.0:
+            limit = f" of at most {possible:.0f} % (limit: {occupancy_limiter(kernel.metrics)})"
+        lines.append(f"- occupancy: {reached:.0f} %{limit}")
+    if stalls := stall_shares(kernel.metrics):
+        most = [stalls[0], *(reason for reason in stalls[1:3] if reason[1] >= _STALL)]
+        listed = ", ".join(f"{words} {percent(share)}" for words, share in most)
+        lines.append(f"- stalled warps wait for: {listed}")
     return lines
-
-
-def _no_spills(facts: Facts) -> str:
-    is_none = facts.metric("local_loads") == facts.metric("local_stores") == 0.0
-    return ", no spills" if is_none else ""
 
 
 def _timeline(timeline: DeviceTimeline | None) -> list[str]:
@@ -209,8 +213,10 @@ def _access_figures(facts: Facts) -> list[str]:
             " thread, 16 with 16)"
         )
     made, needed = metrics.get("shared_wavefronts"), metrics.get("shared_wavefronts_ideal")
-    if made and needed and made > _CONFLICTS * needed:
-        lines.append(f"- bank conflicts: {made / needed:.1f} wavefronts for each one needed")
+    if made and needed:
+        busy = _value("busy", metrics.get("shared_pct"), "{:.0f} %")
+        conflicts = f"{made:.3g} wavefronts, {made / needed:.2f} for each one needed"
+        lines.append(f"- shared memory: {_join(busy, conflicts)} (above 1: bank conflicts)")
     kinds = ("fp32", "fp64", "integer", "conversion")
     counts = {kind: metrics.get(f"{kind}_thread_instructions") or 0.0 for kind in kinds}
     if (total := sum(counts.values())) and (busiest_pipe(metrics)[1] or 0.0) >= _BUSY_PCT:
@@ -265,8 +271,6 @@ def _cpu_figures(facts: Facts) -> list[str]:
 
 
 def _table(kernels: tuple[KernelShare, ...], *, on_gpu: bool) -> list[str]:
-    if not kernels:
-        return []
     shown = [kernels[0], *(k for k in kernels[1:_TOP] if k.share >= _LEAST_ROW)]
     what, count = ("kernel", "launches") if on_gpu else ("operator", "calls")
     lines = [f"| {what} | share | {count} | time | whose |", "|---|---|---|---|---|"]

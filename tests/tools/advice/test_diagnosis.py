@@ -170,10 +170,11 @@ def test_no_two_bottlenecks_read_the_same(cases: dict[Bottleneck, Callable[[], F
 @pytest.mark.parametrize(
     ("facts", "both"),
     [
-        (cpu(loops=SCALAR, profiled_us=1200.0), ""),
+        (cpu(loops=SCALAR, profiled_us=1200.0), "took 1200.0 us, the timed one 1000.0 us"),
         (cpu(loops=SCALAR, profiled_us=2400.0), "took 2400.0 us, the timed one 1000.0 us"),
         (cpu(loops=SCALAR, own_us=600.0, profiled_us=700.0), "took 700.0 us, the timed one 1000.0"),
-        (gpu(kernel(time_us=60.0)), ""),
+        (gpu(kernel(time_us=60.0)), "took 60.0 us, the timed one 100.0 us"),
+        (gpu(kernel(time_us=98.0)), ""),
         (gpu(kernel(time_us=126.0)), "took 126.0 us, the timed one 100.0 us"),
     ],
 )
@@ -289,14 +290,17 @@ def test_a_gpu_profile_in_words() -> None:
         l2_read_sectors=4e6, l2_write_sectors=1e6, load_sectors=3.2e6, load_requests=1e5,
         store_sectors=4e5, store_requests=1e5, shared_wavefronts=300.0,
         shared_wavefronts_ideal=200.0, local_loads=12.0, local_stores=3.0,
-        fp32_thread_instructions=70.0, fp64_thread_instructions=30.0,
+        fp32_thread_instructions=70.0, fp64_thread_instructions=30.0, sm_clock_hz=1.755e9,
+        shared_pct=12.0,
     ))  # fmt: skip
     assert text(facts).splitlines()[2:] == [
         "- time: 100.0 us a call, the bound is 20.0 us: 20 % of the speed of light, at most 5.00x"
         " left to gain",
+        "- the profiled call took 90.0 us, the timed one 100.0 us: shares are of the profiled call",
         "- own_k: the only kernel of the call, 90.0 us, 4096 blocks, 256 threads a block, 4.00"
         " waves, 32 registers a thread, 2048 bytes of shared memory a block",
-        "- of peak: DRAM 30 %, L2 30 %, L1 20 %, the FMA pipe (fp32 multiply and add) 55 %",
+        "- of peak: DRAM 30 %, L2 30 %, L1 20 %, the FMA pipe (fp32 multiply and add) 55 %, SM"
+        " clock 1.75 GHz",
         "- occupancy: 80 % of at most 75 % (limit: registers per thread and threads per block)",
         "- stalled warps wait for: loads from global memory (long scoreboard) 81 %, the fixed"
         " latency of the instruction before (wait) 18 %",
@@ -306,11 +310,18 @@ def test_a_gpu_profile_in_words() -> None:
         "- L2 traffic: 128.0 MB read, 32.0 MB written (2.50 times what must move)",
         "- sectors per access of a warp: load 32.0, store 4.0 (coalesced: 4 with 4 bytes a thread,"
         " 16 with 16)",
-        "- bank conflicts: 1.5 wavefronts for each one needed",
+        "- shared memory: busy 12 %, 300 wavefronts, 1.50 for each one needed (above 1: bank"
+        " conflicts)",
         "- arithmetic instructions: fp32 70 %, fp64 30 %",
         "- local memory (spills, arrays indexed at run time): 12 loads",
         "- divergence: 16 of 32 threads active per instruction",
     ]
+
+
+def test_the_second_kernel_has_its_figures_as_well() -> None:
+    told = text(gpu(kernel(), kernel("second_k", 20.0, dram_pct=77.0), kernel("third_k", 9.0)))
+    assert "\n- second_k: 4096 blocks, " in told and "; of peak: DRAM 77 %, L2 30 %" in told
+    assert "- third_k" not in told
 
 
 def test_memsets_and_gaps_beside_the_kernels() -> None:
