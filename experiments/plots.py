@@ -163,7 +163,7 @@ def _legend_of(turns: pd.DataFrame) -> list[Any]:
 def at_equal_budgets(
     curves: Sequence[Curve],
     turns: pd.DataFrame,
-    currencies: Sequence[Currency] = ("calls", "tokens", "seconds_device"),
+    currencies: Sequence[Currency] = ("calls", "tokens", "answer_characters", "seconds_device"),
     only: Sequence[str] = (),
 ) -> Figure:
     """Geometric mean of the best so far against what a problem may spend, a column a currency.

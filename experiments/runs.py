@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.record.archive import unpacked
+from agent.record.completion import CHARACTERS_PER_TOKEN
 from agent.record.run_files import READ
 from problems.errors import UsageError
 from problems.plain_file import insist_on_plain_files
@@ -53,8 +54,9 @@ def load_runs(path: Path | str | Sequence[Path | str]) -> pd.DataFrame:
       verdict on a best kernel that held; absent: there is none), `struck` (it did not hold),
       `best_so_far` (speedup of the problem's best correct kernel up to this call; NaN: none yet)
     - what it took: `prompt_tokens`, `completion_tokens`, `reasoning_tokens`, `cached_tokens`,
-      `tokens` (prompt and completion), `cost_usd` (NaN: unknown), `seconds_model`,
-      `seconds_build`, `seconds_judge`, `seconds_profile`, `seconds_wall` (their sum),
+      `tokens` (prompt and completion), `answer_characters` (to within 3, of relayed answers, whose
+      tokens are estimates; else 0), `cost_usd` (NaN: unknown), `seconds_model`, `seconds_build`,
+      `seconds_judge`, `seconds_profile`, `seconds_wall` (their sum),
       `seconds_device` (lies within: judged calls, and all of profiling, which has the device to
       itself), `headers`, `build_cached`, `attempts`, `repeated`,
       `judged_with`, `profiled_with` (the turn with an identical kernel whose evaluation or profile
@@ -237,6 +239,9 @@ def _row(record: Mapping[str, Any]) -> dict[str, Any]:
             for name in ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens")
         },
         "tokens": int(usage["prompt_tokens"]) + int(usage["completion_tokens"]),
+        "answer_characters": CHARACTERS_PER_TOKEN
+        * int(usage["completion_tokens"])
+        * record["model"].startswith("relay/"),
         "cost_usd": _number(usage["cost_usd"]),
         **{
             f"seconds_{part}": float(seconds[part])

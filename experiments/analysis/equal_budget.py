@@ -13,10 +13,13 @@ from experiments.analysis.outcomes import Outcomes
 if TYPE_CHECKING:
     import pandas as pd
 
-Currency = Literal["calls", "tokens", "cost_usd", "seconds_wall", "seconds_device"]
+Currency = Literal[
+    "calls", "tokens", "answer_characters", "cost_usd", "seconds_wall", "seconds_device"
+]
 UNITS: dict[Currency, Unit] = {
     "calls": "calls",
     "tokens": "tokens",
+    "answer_characters": "tokens",
     "cost_usd": "usd",
     "seconds_wall": "seconds",
     "seconds_device": "seconds",
@@ -24,6 +27,7 @@ UNITS: dict[Currency, Unit] = {
 NOUNS: dict[Currency, str] = {
     "calls": "calls",
     "tokens": "tokens",
+    "answer_characters": "characters of answers",
     "cost_usd": "dollars",
     "seconds_wall": "wall seconds",
     "seconds_device": "device seconds",

@@ -169,7 +169,29 @@ SOL = Measure(
     lambda outcomes: outcomes.best_against("sol_fraction"),
     absent="left out",
 )
-_NAMED = {measure.key: measure for measure in (*MEASURES, BUILT, SOL)}
+CHARACTERS = _price("answer_characters", "characters of answers a problem", "tokens")
+
+
+def _solved_after(right: bool) -> Callable[[Outcomes], FloatArray]:
+    return lambda outcomes: np.where(outcomes.correct[:, :1] == right, _solved(outcomes), np.nan)
+
+
+RIGHT_FIRST, RESCUED = (
+    Measure(
+        f"speedup_{key}",
+        f"geometric mean speedup, call 1 {words}",
+        "ratio",
+        _solved_after(right),
+        absent="left out",
+        nothing=np.nan,
+    )
+    for key, words, right in (
+        ("right_first", "correct", True),
+        ("rescued", "failed, a later one correct", False),
+    )
+)
+OF_STUDIES = (BUILT, *MEASURES, CHARACTERS, SOL)
+_NAMED = {measure.key: measure for measure in (*OF_STUDIES, RIGHT_FIRST, RESCUED)}
 _THRESHOLD = re.compile(r"(fast|clear)_(\d+(?:\.\d+)?)(?:_(compile|pytorch|bound))?")
 
 

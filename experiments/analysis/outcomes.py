@@ -14,7 +14,7 @@ from experiments.analysis.arrays import BoolArray, FloatArray
 if TYPE_CHECKING:
     import pandas as pd
 
-COSTS = ("tokens", "cost_usd", "seconds_wall", "seconds_device")
+COSTS = ("tokens", "answer_characters", "cost_usd", "seconds_wall", "seconds_device")
 RIVALS = ("compile_speedup", "compile_low", "sol_fraction")
 """Columns of `load_runs` that compare a kernel with something else than eager."""
 UNBUILT = ("no_code", "build_error")

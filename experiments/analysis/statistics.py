@@ -24,6 +24,8 @@ from evaluator.record import Record
 from experiments.analysis.arrays import BoolArray, FloatArray
 
 LEVEL = 0.95
+POWER = 0.8
+"""The share of studies that must find a difference before we say that it can be told."""
 DRAWS = 10_000
 FEWEST = 6
 """Problems that must differ before anything can be clear: with five, even 5 : 0 happens to two
@@ -229,6 +231,8 @@ class Difference:
     effect: float | None = None
     """The mean over the standard deviation of the differences (Cohen's d_z); None: they are all
     the same."""
+    deviation: float = 0.0
+    """That standard deviation."""
     test: str = "sign-flip test"
     """What `chance` is of."""
 
@@ -268,10 +272,30 @@ def difference(
         int(np.count_nonzero(paired)),
         higher=int(np.count_nonzero(paired > 0)),
         effect=float(paired.mean()) / deviation if deviation > 1e-12 else None,
+        deviation=deviation if deviation > 1e-12 else 0.0,
         test="McNemar's exact test"
         if shares and np.isin(paired, (-1.0, 0.0, 1.0)).all()
         else "sign-flip test",
     )
+
+
+def tellable(deviation: float, problems: int, questions: int) -> float:
+    """The mean difference that a paired comparison finds in `POWER` of all studies, at a level
+    shared by `questions`. `deviation`: of the differences. The approximation of Guenther (1981)."""
+    level, power = _quantiles(questions)
+    return (level + power) * deviation / math.sqrt(max(problems - level**2 / 2, 1.0))
+
+
+def problems_to_tell(least: float, deviation: float, questions: int) -> int:
+    """How many problems make `least` `tellable`."""
+    level, power = _quantiles(questions)
+    needed = ((level + power) * deviation / least) ** 2 + level**2 / 2
+    return max(FEWEST, math.ceil(needed))
+
+
+def _quantiles(questions: int) -> tuple[float, float]:
+    normal = NormalDist()
+    return normal.inv_cdf(1 - (1 - LEVEL) / 2 / questions), normal.inv_cdf(POWER)
 
 
 def holm(chances: Sequence[float]) -> list[float]:

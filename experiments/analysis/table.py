@@ -74,14 +74,18 @@ def interval(found: Interval | None, unit: Unit, absent: str = "unknown") -> str
 
 
 def gap(found: Interval | None, unit: Unit) -> str:
-    """`+12 % [-3, +27]`, a difference; a quotient, `x1.12 [0.97, 1.30]`, for a ratio."""
+    """`+12 pt [-3, +27]`, a difference; a quotient, `x1.12 [0.97, 1.30]`, for a ratio."""
     if found is None:
         return ""
+    return f"{gap_size(found.value, unit)} {_bounds(found, unit, '' if unit == 'ratio' else '+')}"
+
+
+def gap_size(value: float, unit: Unit) -> str:
+    """The same without an interval."""
     if unit == "ratio":
-        return f"x{bare(found.value, unit)} {_bounds(found, unit)}"
-    sign = "+" if found.value > 0 else ""
-    shown = figure(found.value, unit) if unit != "usd" else f"{bare(found.value, unit)} $"
-    return f"{sign}{shown.replace(' %', ' pt')} {_bounds(found, unit, '+')}"
+        return f"x{bare(value, unit)}"
+    shown = figure(value, unit) if unit != "usd" else f"{bare(value, unit)} $"
+    return f"{'+' if value > 0 else ''}{shown.replace(' %', ' pt')}"
 
 
 def _bounds(found: Interval, unit: Unit, plus: str = "") -> str:

@@ -30,10 +30,12 @@ class Step(Record):
 
 
 class Trajectories(Record):
-    """How the turns of a condition went, by the figures of the search. Of `refine` only: samples
-    have no next turn."""
+    """How the turns of a condition went, by the figures of the search."""
 
+    first: dict[str, int]
+    """Statuses of first calls: of the drafts, where they are shared."""
     steps: tuple[Step, ...]
+    """None for samples, which have no next turn."""
     best_found_at: tuple[int, ...]
     """Of problems and seeds with a timed correct kernel, how many found their best at each call,
     the first call first."""
@@ -46,7 +48,9 @@ def trajectories(runs: Sequence[pd.DataFrame], problems: Sequence[str]) -> Traje
     reached = [outcomes(run, problems) for run in searched]
     best = [each.speedup.argmax(axis=1)[each.speedup.max(axis=1) > 0] for each in reached]
     calls = max(each.calls for each in reached)
+    first = Counter(status for run in searched for status in run[run["call"] == 0]["status"])
     return Trajectories(
+        first={status: first[status] for status in ORDER if first[status]},
         steps=tuple(
             Step(status=before, next_status=after, count=counts[before, after])
             for before in ORDER

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.analysis.label import model_label, model_note
-from experiments.analysis.measures import measure_of
 from experiments.analysis.run_facts import LoadedRun
 from experiments.analysis.run_report import ProblemReport, RunReport, problem_report, report_on
 from experiments.analysis.statistics import finite
-from experiments.analysis.table import gap, interval
+from experiments.analysis.table import interval
 from experiments.page.charts import curve_charts, fast_p_chart
 from experiments.page.columns import Column, columns_of, curves_of_runs
 from experiments.page.page_data import (
@@ -61,7 +60,7 @@ class _Body:
     notes: tuple[str, ...] = ()
     circumstances: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
-    controls: tuple[Finding, ...] = ()
+    further: dict[str, tuple[Finding, ...]] = field(default_factory=dict)
     tables: tuple[Section, ...] = ()
     curves: tuple[Curve, ...] = ()
 
@@ -82,7 +81,7 @@ def collect(sources: Sources) -> Collected:
         made=datetime.now(UTC).isoformat(sep=" ", timespec="seconds"),
         notes=body.notes,
         findings=body.findings,
-        controls=body.controls,
+        further=body.further,
         conditions=tuple(_conditions(columns)),
         tables=body.tables,
         charts=tuple(_charts(columns, body.curves)),
@@ -114,7 +113,7 @@ def _of_study(sources: Sources, folder: Path) -> _Body:
         notes=(*([UNFINISHED] if goes_on else ()), *report.notes),
         circumstances=report.circumstances,
         findings=tuple(map(_of_contrast, report.answers)),
-        controls=tuple(map(_of_contrast, report.controls)),
+        further={title: tuple(map(_of_contrast, found)) for title, found in report.further.items()},
         tables=tables,
         curves=report.curves,
     )
@@ -145,26 +144,11 @@ def _of_runs(sources: Sources, columns: Sequence[Column]) -> _Body:
 
 
 def _of_contrast(answer: Answer) -> Finding:
-    contrast = answer.contrast
-    pairs = f"{contrast.text} ({answer.model})"
-    if answer.difference is None:
-        return Finding(
-            verdict="Can't tell yet",
-            settled=False,
-            sentence=f"{pairs}: {answer.note}.",
-            basis=answer.size,
-            planned=answer.planned,
-        )
-    label = measure_of(contrast.outcome).label
     return Finding(
         verdict=f"{answer.better} is better" if answer.better else "Can't tell",
         settled=bool(answer.better),
-        sentence=f"{pairs}: {gap(answer.difference, answer.unit)} in {label}.",
-        basis=(
-            f"{answer.size}; higher on {answer.b_higher}, lower on {answer.a_higher};"
-            f" p = {answer.chance:.2g}, with Holm's correction {answer.holm:.2g}"
-            f"{answer.note and f'; {answer.note}'}"
-        ),
+        sentence=f"{answer.model}: {answer.sentence}.",
+        basis="; ".join(answer.basis()),
         planned=answer.planned,
     )
 

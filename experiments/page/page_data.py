@@ -118,8 +118,8 @@ class Page(Record):
     made: str
     notes: tuple[str, ...]
     findings: tuple[Finding, ...]
-    controls: tuple[Finding, ...]
-    """Feedback against its controls, where the plan does not ask for it."""
+    further: dict[str, tuple[Finding, ...]]
+    """By title: what the plan does not ask for, or not first."""
     conditions: tuple[ConditionColumn, ...]
     tables: tuple[Section, ...]
     charts: tuple[Chart, ...]

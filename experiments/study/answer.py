@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from pydantic import Field
 
 from evaluator.record import Record
 from experiments.analysis.arrays import FloatArray
 from experiments.analysis.equal_budget import NOUNS, spent_by_call
 from experiments.analysis.measures import Measure, Unit, last_values, measure_of
 from experiments.analysis.statistics import (
+    FEWEST,
     LEVEL,
+    POWER,
     Interval,
     Resamples,
     difference,
     holm,
     interval_of,
+    problems_to_tell,
+    tellable,
 )
-from experiments.analysis.table import gap
+from experiments.analysis.table import gap, gap_size
 from experiments.study.cell_results import (
     ConditionResults,
     balanced,
     read_conditions,
     values_at,
 )
-from experiments.study.plan import Condition, Contrast
+from experiments.study.plan import Condition, Contrast, Plan
 from experiments.study.study_folder import StudyRecord
 from tools.profiling.profile_facts import count_words
 
@@ -34,8 +40,8 @@ from tools.profiling.profile_facts import count_words
 class Answer(Record):
     contrast: Contrast
     model: str
-    planned: bool = False
-    """The question was written down before there was a turn."""
+    planned: bool | None = None
+    """The question was written down before there was a turn. None: it is no question of a plan."""
     problems: int
     """Finished in every cell that it needs."""
     of_problems: int
@@ -44,9 +50,13 @@ class Answer(Record):
     difference: Interval | None = None
     """B minus A, paired over problems, each the mean over seeds; B over A for a ratio. None: it is
     not known; `note` says why."""
+    groups: dict[str, Answer] = Field(default_factory=dict)
+    """The same over each group of the plan's, and over all other problems; not corrected."""
     chance: float = 1.0
     """Of a difference at least as large between equal conditions (`sign_flip_chance`)."""
     holm: float = 1.0
+    """The chance, corrected for the number of `questions`."""
+    questions: int = 1
     better: str = ""
     """The better condition; empty: can't tell."""
     test: str = ""
@@ -57,11 +67,63 @@ class Answer(Record):
     effect: float | None = None
     """Standardised: mean over standard deviation of the paired differences (Cohen's d_z). None: the
     differences are all the same."""
+    deviation: float = 0.0
+    """That standard deviation; of logarithms for a ratio."""
 
     @property
     def size(self) -> str:
         """`23 of 23 problems, 2 seeds`."""
         return f"{self.problems} of {self.of_problems} problems, {count_words(self.seeds, 'seed')}"
+
+    @property
+    def sentence(self) -> str:
+        """The answer in plain words, with its figures."""
+        a, b = self.contrast.a, self.contrast.b
+        verdict = f"{b} is {'better' if self.better == b else 'worse'} than {a}"
+        if not self.better:
+            verdict = f"can't tell whether {b} is better or worse than {a}"
+        if self.difference is None:
+            return f"{verdict}: {self.note}"
+        corrected = "corrected " * (self.questions > 1)
+        return (
+            f"{verdict}: {gap(self.difference, self.unit)} (95 % interval) in"
+            f" {measure_of(self.contrast.outcome).label}, {corrected}p = {self.holm:.2g}"
+        )
+
+    def basis(self) -> Iterator[str]:
+        """What the sentence rests on, a line each."""
+        if self.difference is None:
+            yield f"{self.contrast.text}; {self.size}"
+            return
+        equal = self.problems - self.b_higher - self.a_higher
+        yield (
+            f"{self.contrast.text} over {self.size}; higher on {self.b_higher}, lower on"
+            f" {self.a_higher}, equal on {equal}{self.note and f'; {self.note}'}"
+        )
+        before = f" before the correction for {self.questions} questions (Holm)"
+        effect = "" if self.effect is None else f"; standardised effect {self.effect:.2f}"
+        yield f"{self.test}: p = {self.chance:.2g}{before * (self.questions > 1)}{effect}"
+        asks = not self.better or self.contrast.least is not None
+        if asks and self.problems >= FEWEST and self.deviation > 0:
+            yield f"could be told, in {100 * POWER:.0f} % of such studies: {self._told_by()}"
+        if self.groups:
+            yield "; ".join(
+                f"{name} ({each.problems}): {gap(each.difference, self.unit) or each.note}"
+                for name, each in self.groups.items()
+            )
+
+    def _told_by(self) -> str:
+        """What this many problems tell, and how many tell the least that would matter."""
+        size = tellable(self.deviation, self.problems, self.questions)
+        size = math.exp(size) if self.unit == "ratio" else size
+        told = f"{gap_size(size, self.unit)} by {self.problems} problems"
+        least, found = self.contrast.least, self.difference
+        if least is None or found is None:
+            return told
+        needed = problems_to_tell(math.log(least), self.deviation, self.questions)
+        place = "in" if found.high is None or found.high >= least else "out"
+        name = gap_size(least, self.unit)
+        return f"{told}, {name} by {needed}; {name} lies {place}side the interval"
 
 
 def ask(
@@ -70,6 +132,7 @@ def ask(
     model: str,
     *,
     seed: int = 0,
+    among: Collection[str] | None = None,
 ) -> Answer:
     """Compare over the problems that are finished in every cell of both conditions.
 
@@ -77,7 +140,8 @@ def ask(
     """
     a, b = (results[model, str(Condition.parse(name))] for name in (contrast.a, contrast.b))
     measure = measure_of(contrast.outcome)
-    problems = tuple(sorted(a.finished & b.finished))
+    finished = a.finished & b.finished
+    problems = tuple(sorted(finished if among is None else finished.intersection(among)))
     asked = Answer(
         contrast=contrast,
         model=model,
@@ -111,12 +175,14 @@ def ask(
             "problems": len(paired),
             "difference": interval_of(measure.in_unit(found.estimate)),
             "chance": found.chance,
+            "holm": found.chance,
             "better": {1: contrast.b, -1: contrast.a, 0: ""}[better],
             "test": found.test,
             "b_higher": found.higher,
             "a_higher": found.differing - found.higher,
             "note": note,
             "effect": found.effect,
+            "deviation": found.deviation,
         }
     )
 
@@ -157,13 +223,34 @@ def answers_of(
 ) -> tuple[Answer, ...]:
     """The same, of results that were read before. `seed`: of the bootstrap."""
     plan = record.plan
-    asked = [
-        ask(results, contrast, model.label, seed=seed)
-        for contrast in plan.contrasts
+    asked = ask_all(plan, plan.contrasts, results, seed=seed)
+    return answered(asked, [record.is_planned(each.contrast) for each in asked])
+
+
+def ask_all(
+    plan: Plan,
+    contrasts: Iterable[Contrast],
+    results: Mapping[tuple[str, str], ConditionResults],
+    *,
+    seed: int = 0,
+) -> list[Answer]:
+    """Ask each of `contrasts` of each model that it is about; not yet corrected."""
+    rest = frozenset().union(*(each.finished for each in results.values()))
+    groups = {**plan.groups, "others": rest.difference(*plan.groups.values())}
+    return [
+        ask(results, contrast, model.label, seed=seed).model_copy(
+            update={
+                "groups": {
+                    name: ask(results, contrast, model.label, seed=seed, among=among)
+                    for name, among in groups.items()
+                    if plan.groups
+                }
+            }
+        )
+        for contrast in contrasts
         for model in plan.models
         if contrast.model in ("", model.label)
     ]
-    return answered(asked, [record.is_planned(each.contrast) for each in asked])
 
 
 def answered(asked: Sequence[Answer], planned: Sequence[bool]) -> tuple[Answer, ...]:
@@ -173,6 +260,7 @@ def answered(asked: Sequence[Answer], planned: Sequence[bool]) -> tuple[Answer, 
         each.model_copy(
             update={
                 "planned": is_planned,
+                "questions": len(asked),
                 "holm": chance,
                 "better": each.better if chance <= 1 - LEVEL else "",
             }
@@ -182,22 +270,8 @@ def answered(asked: Sequence[Answer], planned: Sequence[bool]) -> tuple[Answer, 
 
 
 def answer_lines(found: Sequence[Answer]) -> Iterator[str]:
-    """The answers for a person: a line with each verdict, and its figures in the lines below."""
+    """The answers for a person: a sentence each, and what it rests on in the lines below."""
     for each in found:
-        text = f"{each.model}: {each.contrast.text}"
-        if each.difference is None:
-            yield f"{text}: {each.note} ({each.size})"
-            continue
-        verdict = f"{each.better} is better" if each.better else "can't tell"
-        yield f"{text}: {verdict}"
-        equal = each.problems - each.b_higher - each.a_higher
-        yield (
-            f"  {gap(each.difference, each.unit)} over {each.size}; higher on {each.b_higher},"
-            f" lower on {each.a_higher}, equal on {equal}{each.note and f'; {each.note}'}"
-        )
-        effect = "" if each.effect is None else f"; standardised effect {each.effect:.2f}"
-        planned = "planned" if each.planned else "not planned before the results"
-        yield (
-            f"  {each.test}: p = {each.chance:.2g}, corrected for"
-            f" {count_words(len(found), 'question')} (Holm) p = {each.holm:.2g}{effect}; {planned}"
-        )
+        tags = {True: " (planned)", False: " (not planned before the results)", None: ""}
+        yield f"{each.model}{tags[each.planned]}: {each.sentence}"
+        yield from (f"  {line}" for line in each.basis())

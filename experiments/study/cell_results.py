@@ -41,6 +41,8 @@ class CellResults:
         if not (cell / FILE).is_file() or not (cell / FILE).stat().st_size:
             return cls(name, seed, problems, frozenset(), None)
         turns = load_runs(cell)
+        # Of relayed answers, characters are counted; their tokens are estimates.
+        turns["tokens"] = turns["tokens"].where(turns["answer_characters"] == 0, 0)
         return cls(name, seed, problems, _finished(cell, turns), turns)
 
 

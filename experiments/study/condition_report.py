@@ -10,8 +10,8 @@ import numpy as np
 from agent.config.feedback_spec import Component, Control
 from evaluator.record import Record
 from experiments.analysis.advice_totals import RuleTotal, total_advice
-from experiments.analysis.equal_budget import UNITS, Currency, spent_by_call
-from experiments.analysis.measures import BUILT, MEASURES, SOL, Rival, Unit, share_above
+from experiments.analysis.equal_budget import NOUNS, UNITS, spent_by_call
+from experiments.analysis.measures import OF_STUDIES, RESCUED, RIGHT_FIRST, Rival, share_above
 from experiments.analysis.outcomes import Outcomes
 from experiments.analysis.run_report import (
     AtK,
@@ -21,41 +21,13 @@ from experiments.analysis.run_report import (
     figure_report,
     groups,
 )
-from experiments.analysis.statistics import Interval, Resamples, interval_of
+from experiments.analysis.statistics import Resamples, interval_of
 from experiments.analysis.trajectories import Trajectories, trajectories
 from experiments.study.cell_results import ConditionResults
 from experiments.study.plan import Condition
 
 THRESHOLDS = (0.0, 1.0, 1.1, 1.5, 2.0, 3.0)
 OF_THE_BOUND = (0.25, 0.5, 0.75, 0.9)
-
-
-class FastP(Record):
-    """Share of problems whose best kernel is correct and more than `p` times as fast as a rival."""
-
-    rival: Rival
-    """`pytorch`: the faster of eager and torch.compile. `bound`: the speed of light, and `p` is a
-    fraction of it."""
-    p: float
-    problems: int
-    """Those whose best kernel was measured against this rival, and those without a kernel."""
-    by_estimate: Interval | None
-    by_interval: Interval | None
-    """The whole interval of the kernel's speedup is above `p`. None: `p` is 0, or of the bound."""
-
-
-class Costs(Record):
-    """One currency. Each figure is all that was spent over all that was reached: a ratio of sums
-    over problems and seeds, with a bootstrap interval over problems."""
-
-    currency: Currency
-    unit: Unit
-    total: float | None
-    """All that was spent, over problems and seeds. None: an amount is unknown."""
-    per_correct: Interval | None
-    """For each problem with a correct kernel. None: unknown, or there is none."""
-    per_faster: Interval | None
-    """For each problem with a correct kernel that is faster than eager."""
 
 
 class ConditionReport(Record):
@@ -70,16 +42,18 @@ class ConditionReport(Record):
     figures: tuple[FigureReport, ...]
     """After the last call, by the second verdict where there is one. Without those that nothing is
     known of, and costs of which nothing was spent."""
-    fast_p: tuple[FastP, ...]
-    """By rival, then p. Rivals that were not measured are left out."""
-    costs: tuple[Costs, ...]
-    """Currencies of which nothing was spent are left out."""
+    drafts: tuple[FigureReport, ...]
+    """The best kernels of problems whose first call was correct, and where it failed."""
+    fast_p: tuple[FigureReport, ...]
+    """By rival, then p, `fast_P` and `clear_P`. Rivals that were not measured are left out."""
+    costs: tuple[FigureReport, ...]
+    """In each currency, all that was spent over the problems with a correct kernel, and with one
+    faster than eager: ratios of sums over problems and seeds. None: unknown, or there is none."""
     levels: tuple[Group, ...]
     categories: tuple[Group, ...]
     at_k: tuple[AtK, ...]
     """Of `sample` only."""
-    trajectories: Trajectories | None
-    """Of `refine` only."""
+    trajectories: Trajectories
     advice: tuple[RuleTotal, ...]
     """What came of following each rule. Empty where no prompt held real advice."""
 
@@ -106,42 +80,35 @@ def condition_report(
         problems=len(problems),
         seeds=len(results.cells),
         figures=tuple(_known_figures(reached, seed)),
+        drafts=tuple(figure_report(reached, each, seed) for each in (RIGHT_FIRST, RESCUED)),
         fast_p=tuple(_fast_p(reached, thresholds, seed)),
         costs=tuple(costs_of(reached, seed=seed)),
         levels=tuple(groups(turns, "level", seed)),
         categories=tuple(groups(turns, "category", seed)),
         at_k=tuple(at_k_figures(reached, seed)) if condition.is_sample else (),
-        trajectories=None if condition.is_sample else trajectories(turns, problems),
+        trajectories=trajectories(turns, problems),
         advice=rules,
     )
 
 
-def costs_of(runs: Sequence[Outcomes], *, seed: int = 0) -> Iterator[Costs]:
+def costs_of(runs: Sequence[Outcomes], *, seed: int = 0) -> Iterator[FigureReport]:
     """Of `runs` of the same problems, one a seed; without currencies of which nothing was spent."""
     resamples = Resamples.of(len(runs[0].problems), seed=seed)
     for currency, unit in UNITS.items():
         spent = np.sum([spent_by_call(each, currency)[:, -1] for each in runs], axis=0)
-        total = float(spent.sum())
-        if total == 0:
-            continue
-        known = total == total
-        correct, faster = (
-            resamples.quotient(
-                spent, np.sum([each.faster(p)[:, -1] for each in runs], axis=0, dtype=float)
+        for p, kind in enumerate(("correct", "faster") if spent.sum() != 0 else ()):
+            hits = np.sum([each.faster(p)[:, -1] for each in runs], axis=0, dtype=float)
+            yield FigureReport(
+                figure=f"{currency}_per_{kind}",
+                label=f"{NOUNS[currency]} for each {kind} problem",
+                unit=unit,
+                problems=len(spent),
+                estimate=interval_of(resamples.quotient(spent, hits)),
             )
-            for p in (0, 1)
-        )
-        yield Costs(
-            currency=currency,
-            unit=unit,
-            total=total if known else None,
-            per_correct=interval_of(correct) if known else None,
-            per_faster=interval_of(faster) if known else None,
-        )
 
 
 def _known_figures(reached: Sequence[Outcomes], seed: int) -> Iterator[FigureReport]:
-    for measure in (BUILT, *MEASURES, SOL):
+    for measure in OF_STUDIES:
         found = figure_report(reached, measure, seed)
         is_cost = measure.absent == "unknown"
         nothing_spent = is_cost and found.estimate and not found.estimate.value
@@ -149,24 +116,18 @@ def _known_figures(reached: Sequence[Outcomes], seed: int) -> Iterator[FigureRep
             yield found
 
 
-def _fast_p(reached: Sequence[Outcomes], thresholds: Sequence[float], seed: int) -> Iterator[FastP]:
+def _fast_p(
+    reached: Sequence[Outcomes], thresholds: Sequence[float], seed: int
+) -> Iterator[FigureReport]:
     measured: list[Rival] = ["eager"]
     if any((each.rivals["compile_speedup"] > 0).any() for each in reached):
         measured += ["compile", "pytorch"]
-    if any((each.rivals["sol_fraction"] > 0).any() for each in reached):
-        measured.append("bound")
     for rival in measured:
-        for p in OF_THE_BOUND if rival == "bound" else thresholds:
-            if p == 0 and rival != "eager":
-                continue
-            found = figure_report(reached, share_above(p, rival), seed)
-            clear = None
-            if p > 0 and rival != "bound":
-                clear = figure_report(reached, share_above(p, rival, clearly=True), seed)
-            yield FastP(
-                rival=rival,
-                p=p,
-                problems=found.problems,
-                by_estimate=found.estimate,
-                by_interval=clear.estimate if clear else None,
-            )
+        for p in thresholds:
+            if p > 0 or rival == "eager":
+                yield figure_report(reached, share_above(p, rival), seed)
+            if p > 0:
+                yield figure_report(reached, share_above(p, rival, clearly=True), seed)
+    if any((each.rivals["sol_fraction"] > 0).any() for each in reached):
+        for p in OF_THE_BOUND:
+            yield figure_report(reached, share_above(p, "bound"), seed)

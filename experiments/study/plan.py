@@ -94,10 +94,9 @@ class Contrast(Record):
 
     @property
     def text(self) -> str:
-        """`refine G+E+P against sample, by fast_1 at 50,000 tokens`."""
-        of = f" of {self.model}" if self.model else ""
+        """`fast_1 at 50,000 tokens`: what is compared."""
         at = "".join(f" at {amount:,g} {NOUNS[name]}" for name, amount in self.at.items())
-        return f"{self.b} against {self.a}{of}, by {self.outcome}{at}"
+        return f"{self.outcome}{at}"
 
 
 def _conditions(value: object) -> object:
@@ -138,6 +137,10 @@ class Plan(Record):
     share: Literal["drafts"] | None = Field(default=None, exclude_if=lambda share: share is None)
     """drafts: a first draft is one answer in all cells of a model and seed, its prompt does not
     tell a strategy, and identical kernels are judged once."""
+    groups: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict, exclude_if=lambda groups: not groups
+    )
+    """Problems by the name of their group: contrasts are shown for each, and for all others."""
     cell_usd: float | None = Field(default=None, gt=0)
     """No problem of a cell is begun once its calls have cost as much."""
     total_usd: float | None = Field(default=None, gt=0)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from evaluator.command.command_line import Line
 from experiments.analysis.equal_budget import NOUNS, UNITS
-from experiments.analysis.measures import KEPT, share_above
+from experiments.analysis.measures import KEPT
 from experiments.analysis.run_report import (
     AtK,
     FigureReport,
@@ -94,7 +94,7 @@ def _run_sections(report: RunReport) -> Iterator[Section]:
     yield Section("Problems", (), _problems(report.problems))
     figures = figure_table([""], [report.figures], [len(report.problems)])
     yield Section("Figures after the last call", (), figures)
-    yield from _levels([report.levels], [""])
+    yield from _groups("level", [report.levels], [""])
     yield from _at_k([report.at_k], [report.facts.run])
 
 
@@ -134,26 +134,26 @@ def _problems(problems: Sequence[ProblemReport]) -> Table:
 def _study_sections(report: StudyReport) -> Iterator[Section]:
     if report.answers:
         yield Section("Answers", tuple(answer_lines(report.answers)))
-    if report.controls:
-        title = "Feedback against its controls, where the plan does not ask for it"
-        yield Section(title, tuple(answer_lines(report.controls)))
+    for title, found in report.further.items():
+        yield Section(title, tuple(answer_lines(found)))
     conditions = report.conditions
     if not conditions:
         return
     names = _names(conditions)
-    yield Section("Share of problems", (), _fast_p(conditions, names))
-    figures = figure_table(
-        names,
-        [[f for f in each.figures if not f.is_share_of_problems] for each in conditions],
-        [each.problems for each in conditions],
-    )
+    problems = [each.problems for each in conditions]
+    shares = figure_table(names, [each.fast_p for each in conditions], problems)
+    yield Section("Share of problems", (), shares)
+    others = [[f for f in each.figures if not f.is_share_of_problems] for each in conditions]
+    figures = figure_table(names, others, problems)
     yield Section("Figures after the last call", (), figures)
-    yield Section("Cost of a correct and of a faster problem", (), _costs(conditions, names))
-    yield from _levels([each.levels for each in conditions], names)
-    yield from _categories(conditions, names)
+    costs = figure_table(names, [each.costs for each in conditions], problems, DASH)
+    yield Section("All spent over all reached", (), costs)
+    yield from _groups("level", [each.levels for each in conditions], names)
+    categories = [each.categories for each in conditions]
+    yield from _groups("category", categories, names, {KEPT.key})
     yield from _budgets(report)
     yield from _at_k([each.at_k for each in conditions], names)
-    yield from _trajectories(conditions, names)
+    yield _trajectories(conditions, names)
     yield from _advice(conditions, names)
 
 
@@ -169,30 +169,18 @@ def _rows(cells: Sequence[dict[str, str]]) -> list[tuple[str, ...]]:
     return [(label, *(each.get(label, DASH) for each in cells)) for label in labels]
 
 
-def _fast_p(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Table:
-    cells = []
-    for each in conditions:
-        column: dict[str, str] = {}
-        for found in each.fast_p:
-            some = "" if found.problems == each.problems else f" ({found.problems} problems)"
-            label = share_above(found.p, found.rival).label
-            column[label + some] = interval(found.by_estimate, "share")
-            if found.by_interval is not None:
-                label = share_above(found.p, found.rival, clearly=True).label
-                column[label + some] = interval(found.by_interval, "share")
-        cells.append(column)
-    return Table(("best kernel", *names), _rows(cells))
-
-
 def figure_table(
-    names: Sequence[str], columns: Sequence[Sequence[FigureReport]], problems: Sequence[int]
+    names: Sequence[str],
+    columns: Sequence[Sequence[FigureReport]],
+    problems: Sequence[int],
+    absent: str = "unknown",
 ) -> Table:
     """A column a condition or run, whose figures are over so many `problems` at most."""
     cells = [
-        {_label(found, of): interval(found.estimate, found.unit) for found in figures}
+        {_label(found, of): interval(found.estimate, found.unit, absent) for found in figures}
         for figures, of in zip(columns, problems, strict=True)
     ]
-    return Table(("mean and 95 % interval", *names), _rows(cells))
+    return Table(("figure and 95 % interval", *names), _rows(cells))
 
 
 def _label(found: FigureReport, of: int) -> str:
@@ -200,46 +188,22 @@ def _label(found: FigureReport, of: int) -> str:
     return f"{found.label}{some}"
 
 
-def _costs(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Table:
-    cells = []
-    for each in conditions:
-        column = {}
-        for cost in each.costs:
-            noun = NOUNS[cost.currency]
-            column[f"{noun} for each correct problem"] = interval(cost.per_correct, cost.unit, DASH)
-            column[f"{noun} for each faster problem"] = interval(cost.per_faster, cost.unit, DASH)
-        cells.append(column)
-    return Table(("all spent over all reached", *names), _rows(cells))
-
-
-def _levels(columns: Sequence[Sequence[Group]], names: Sequence[str]) -> Iterator[Section]:
+def _groups(
+    kind: str, columns: Sequence[Sequence[Group]], names: Sequence[str], keys: Collection[str] = ()
+) -> Iterator[Section]:
+    """`keys`: only these figures."""
     if any(columns):
         cells = [
             {
-                f"level {level.name} ({level.problems}): {found.label}": _in_group(level, found)
-                for level in levels
-                for found in level.figures
-            }
-            for levels in columns
-        ]
-        table = Table(("level (problems)", *names), _rows(cells))
-        yield Section(f"By level (intervals from {FEWEST} problems on)", (), table)
-
-
-def _categories(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Iterator[Section]:
-    if any(each.categories for each in conditions):
-        cells = [
-            {
-                f"{group.name} ({group.problems})": _in_group(group, found)
-                for group in each.categories
+                f"{kind} {group.name} ({group.problems}): {found.label}": _in_group(group, found)
+                for group in groups
                 for found in group.figures
-                if found.figure == KEPT.key
+                if not keys or found.figure in keys
             }
-            for each in conditions
+            for groups in columns
         ]
-        table = Table(("category (problems)", *names), _rows(cells))
-        title = f"By category (intervals from {FEWEST} problems on): {KEPT.label}"
-        yield Section(title, (), table)
+        table = Table((f"{kind} (problems)", *names), _rows(cells))
+        yield Section(f"By {kind} (intervals from {FEWEST} problems on)", (), table)
 
 
 def _in_group(group: Group, found: FigureReport) -> str:
@@ -300,20 +264,21 @@ def _at_k(columns: Sequence[Sequence[AtK]], names: Sequence[str]) -> Iterator[Se
             yield Section(f"Best of k samples: {name}", (), Table(heading, rows))
 
 
-def _trajectories(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Iterator[Section]:
-    cells, columns = [], []
-    for each, name in zip(conditions, names, strict=True):
+def _trajectories(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Section:
+    cells = []
+    for each in conditions:
         went = each.trajectories
-        if went is None:
-            continue
-        columns.append(name)
-        column = {f"{s.status}, then {s.next_status}": str(s.count) for s in went.steps}
-        if went.best_found_at:
-            column["best found at call 1, 2, ..."] = ", ".join(map(str, went.best_found_at))
+        column = {f"call 1: {status}": str(count) for status, count in went.first.items()}
+        column["best found at call 1, 2, ..."] = ", ".join(map(str, went.best_found_at))
+        column |= {
+            found.label: f"{interval(found.estimate, found.unit)} ({found.problems})"
+            for found in each.drafts
+            if found.estimate is not None
+        }
+        column |= {f"{s.status}, then {s.next_status}": str(s.count) for s in went.steps}
         cells.append(column)
-    if columns:
-        table = Table(("turns", *columns), _rows(cells))
-        yield Section("From turn to turn", (), table)
+    table = Table(("counts, by the search; speedups (problems)", *names), _rows(cells))
+    return Section("First drafts, and from turn to turn", (), table)
 
 
 def _advice(conditions: Sequence[ConditionReport], names: Sequence[str]) -> Iterator[Section]:

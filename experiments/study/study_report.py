@@ -15,7 +15,7 @@ from experiments.analysis.label import model_label
 from experiments.analysis.measures import KEPT
 from experiments.analysis.run_facts import RunFacts, facts_of
 from experiments.analysis.statistics import FEWEST, LEVEL
-from experiments.study.answer import Answer, answered, answers_of, ask
+from experiments.study.answer import Answer, answered, answers_of, ask_all
 from experiments.study.cell_results import (
     ConditionResults,
     balanced,
@@ -25,7 +25,7 @@ from experiments.study.cell_results import (
 from experiments.study.condition_report import THRESHOLDS, ConditionReport, condition_report
 from experiments.study.curves import Curve, curves_of
 from experiments.study.plan import Contrast, Plan
-from experiments.study.study_folder import FILE, StudyFolder
+from experiments.study.study_folder import FILE, StudyFolder, StudyRecord
 from problems.errors import UsageError
 
 
@@ -50,9 +50,8 @@ class StudyReport(Record):
     notes: tuple[str, ...]
     cells: tuple[CellProgress, ...]
     answers: tuple[Answer, ...]
-    controls: tuple[Answer, ...]
-    """Feedback against its placebo or shuffled control where the plan has both and does not ask
-    for it; corrected for their own number."""
+    further: dict[str, tuple[Answer, ...]]
+    """By title: what the plan does not ask for, or not first."""
     conditions: tuple[ConditionReport, ...]
     """By model, then condition, in the order of the plan; without those of which nothing is
     finished."""
@@ -84,7 +83,6 @@ def study_report(
         raise UsageError(f"{folder}: no problem is finished yet; run the study first")
     common = {model: sorted(problems) for model, problems in finished_by_all(results).items()}
     usable = [each for (model, _), each in begun.items() if common[model]]
-    controls = [ask(results, contrast, contrast.model, seed=seed) for contrast in _controls(plan)]
     facts = [
         facts_of(cell.turns)
         for each in recorded.values()
@@ -99,7 +97,7 @@ def study_report(
         notes=tuple(_notes(plan, results, common)),
         cells=tuple(_cells(recorded)),
         answers=answers_of(record, results, seed=seed),
-        controls=answered(controls, [False] * len(controls)),
+        further={title: found for title, found in _further(record, results, seed) if found},
         conditions=tuple(
             condition_report(each, common[each.model], folder, thresholds=thresholds, seed=seed)
             for each in usable
@@ -118,6 +116,21 @@ def study_report(
     )
 
 
+def _further(
+    record: StudyRecord, results: Mapping[tuple[str, str], ConditionResults], seed: int
+) -> Iterator[tuple[str, tuple[Answer, ...]]]:
+    plan = record.plan
+    if plan.share is not None:
+        last = [contrast for contrast in plan.contrasts if not contrast.at]
+        early = [contrast.model_copy(update={"at": {"calls": 2}}) for contrast in last]
+        # Trajectories have not drifted by then.
+        title = "Secondary, not corrected: after one further call"
+        yield title, tuple(ask_all(plan, early, results, seed=seed))
+    controls = ask_all(plan, _controls(plan), results, seed=seed)
+    title = "Feedback against its controls, where the plan does not ask for it"
+    yield title, answered(controls, [False] * len(controls))
+
+
 def _controls(plan: Plan) -> Iterator[Contrast]:
     """Each condition with real feedback against those that have a control in its place."""
     asked = {
@@ -132,8 +145,7 @@ def _controls(plan: Plan) -> Iterator[Contrast]:
             )
             all_real = real.feedback.only(Control.REAL) == real.feedback
             if kinds and same and all_real and (str(control), str(real)) not in asked:
-                for model in plan.models:
-                    yield Contrast(a=str(control), b=str(real), outcome=KEPT.key, model=model.label)
+                yield Contrast(a=str(control), b=str(real), outcome=KEPT.key)
 
 
 def _cells(results: Mapping[tuple[str, str], ConditionResults]) -> Iterator[CellProgress]:
@@ -176,6 +188,8 @@ def _notes(
     results: Mapping[tuple[str, str], ConditionResults],
     common: Mapping[str, Sequence[str]],
 ) -> Iterator[str]:
+    if any(model.model.startswith("relay/") for model in plan.models):
+        yield "answers came through files: reasoning, and the time for an answer, are not seen"
     seeds = [cell.seed for cell in next(iter(results.values())).cells]
     if len(seeds) < len(plan.seeds):
         yield (

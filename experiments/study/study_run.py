@@ -51,6 +51,10 @@ class StudyResult:
 
 def check_plan(plan: Plan, cells: Sequence[Cell]) -> None:
     """Raise `UsageError` for a cell that couldn't be run, or a cap that couldn't be kept."""
+    there = {problem.id for cell in cells for problem in cell.resolution.problems}
+    for group, names in plan.groups.items():
+        if absent := sorted(set(names) - there):
+            raise UsageError(f"groups: {group}: the study has no problem {absent[0]}")
     for cell in cells:
         config = cell.resolution.config
         check_spending(config)

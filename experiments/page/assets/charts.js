@@ -1,7 +1,7 @@
 // Charts, drawn by plotly, whose script is unpacked when the first one is wanted.
 
 const AXIS_NAMES = {
-  calls: 'calls', tokens: 'tokens', cost_usd: 'dollars', seconds_wall: 'wall time',
+  calls: 'calls', tokens: 'tokens', answer_characters: 'characters of answers', cost_usd: 'dollars', seconds_wall: 'wall time',
   seconds_device: 'device time',
 };
 const FIGURE_NAMES = {

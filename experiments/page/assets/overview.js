@@ -9,7 +9,7 @@ class Overview {
     this.fastP = new ChartBox('fast_p');
     this.findings = make('div', { class: 'findings' });
     this.notes = make('ul', { class: 'notes' });
-    this.controls = make('div');
+    this.further = make('div');
     this.circumstances = make('p', { class: 'faint' });
     this.tables = make('div');
     this.runs = make('ul', { class: 'runs' });
@@ -30,7 +30,7 @@ class Overview {
       make('p', { class: 'faint' }, 'Share of problems whose best kernel is correct and more than p times as fast as '
         + 'eager. At the left end: correct, however slow.'));
     element.append(
-      this.question, this.circumstances, this.findings, this.notes, this.controls, this.pictures,
+      this.question, this.circumstances, this.findings, this.notes, this.further, this.pictures,
       make('h2', {}, 'Problems by conditions'),
       make('p', { class: 'faint' }, 'Speedup of the best kernel over eager, with its 95 % interval. '
         + 'Each figure leads to the turn that found it.'),
@@ -46,9 +46,8 @@ class Overview {
     this.findings.replaceChildren(...page.findings.map(findingNode));
     this.notes.replaceChildren(...page.notes.map((note) => make('li', {}, note)));
     this.circumstances.textContent = page.circumstances.join('; ');
-    this.controls.replaceChildren(...(page.controls.length ? [
-      make('h2', {}, 'Feedback against its controls, where the plan does not ask for it'),
-      make('div', { class: 'findings' }, ...page.controls.map(findingNode))] : []));
+    this.further.replaceChildren(...Object.entries(page.further).flatMap(([title, found]) => [
+      make('h2', {}, title), make('div', { class: 'findings' }, ...found.map(findingNode))]));
     this.made.textContent = `Made ${page.made}.`;
     this.runs.replaceChildren(...page.runs.map((run) =>
       make('li', {}, make('b', {}, run.name), ` ${run.title}; ${run.about}`)));

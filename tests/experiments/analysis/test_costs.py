@@ -31,7 +31,7 @@ def test_the_costs_are_those_of_the_table_by_hand(tmp_path: Path):
             ]
         )
     ]
-    found = {each.currency: each for each in costs_of(runs)}
+    found = {each.figure: each.estimate for each in costs_of(runs)}
     # 12 calls; 3 problems (and seeds) solved, 2 of them faster than eager.
     for currency, total in (
         ("calls", 12),
@@ -40,20 +40,19 @@ def test_the_costs_are_those_of_the_table_by_hand(tmp_path: Path):
         ("seconds_wall", 120.0),
         ("seconds_device", 54.0),
     ):
-        costs = found[currency]
-        assert costs.total == pytest.approx(total)
-        assert costs.per_correct is not None and costs.per_faster is not None
-        assert costs.per_correct.value == pytest.approx(total / 3)
-        assert costs.per_faster.value == pytest.approx(total / 2)
-        assert costs.per_faster.high is None, "some draws of problems reach nothing"
+        correct, faster = (found[f"{currency}_per_{kind}"] for kind in ("correct", "faster"))
+        assert correct is not None and faster is not None
+        assert correct.value == pytest.approx(total / 3)
+        assert faster.value == pytest.approx(total / 2)
+        assert faster.high is None, "some draws of problems reach nothing"
 
 
 def test_what_was_not_spent_is_left_out_and_what_is_not_known_is_unknown(tmp_path: Path):
     free = outcomes(load_runs(made_run(tmp_path / "free", {"a": [1.5]}, usage=usage(0.0))))
-    assert "cost_usd" not in {each.currency for each in costs_of([free])}
+    assert not any(each.figure.startswith("cost_usd") for each in costs_of([free]))
     unpriced = outcomes(load_runs(made_run(tmp_path / "un", {"a": [1.5]}, usage=usage(None))))
-    [dollars] = [each for each in costs_of([unpriced]) if each.currency == "cost_usd"]
-    assert (dollars.total, dollars.per_correct, dollars.per_faster) == (None, None, None)
+    dollars = [each.estimate for each in costs_of([unpriced]) if each.unit == "usd"]
+    assert dollars == [None, None]
 
 
 def test_nothing_reached_has_no_price() -> None:

@@ -11,8 +11,10 @@ from experiments.analysis.statistics import (
     Resamples,
     difference,
     holm,
+    problems_to_tell,
     sign_flip_chance,
     student_t,
+    tellable,
     wilson,
 )
 
@@ -174,3 +176,15 @@ def test_the_effect_is_the_mean_in_standard_deviations() -> None:
     found = difference(np.zeros(4), np.array([1.0, 2.0, 3.0, 4.0]), Resamples.of(4))
     assert found.effect == pytest.approx(2.5 / np.std([1, 2, 3, 4], ddof=1))
     assert difference(np.zeros(4), np.ones(4), Resamples.of(4)).effect is None
+
+
+@pytest.mark.parametrize("questions", [1, 2])
+def test_what_can_be_told_is_told_in_four_of_five_studies(questions: int) -> None:
+    """Within three standard deviations (6 points at 400 trials), and two that the formula may be
+    off."""
+    gain = tellable(0.3, 25, questions)
+    trials = np.random.default_rng(3).normal(gain, 0.3, size=(400, 25))
+    chances = np.array([sign_flip_chance(each, draws=999) for each in trials])
+    assert np.mean(chances <= 0.05 / questions) == pytest.approx(0.8, abs=0.08)
+    assert problems_to_tell(gain * 1.0001, 0.3, questions) == 25
+    assert problems_to_tell(1e9, 0.3, questions) == 6, "fewer are never clear"

@@ -23,6 +23,7 @@ def test_the_turns_are_summed_up_as_by_hand(tmp_path: Path):
         ("correct", "correct", 3),
     ]
     assert told.best_found_at == (0, 0, 2, 1)
+    assert told.first == {"build_error": 2, "correct": 2}
 
 
 def test_independent_samples_have_no_steps(tmp_path: Path):

@@ -70,11 +70,11 @@ def test_a_study_that_goes_on_shows_what_there_is(tmp_path: Path) -> None:
     for cell in ("sample", "refine-g+e"):
         made_run(tmp_path / f"{cell}-tuner-s0", whole, budget=2)
     found = page(tmp_path)
-    assert found.findings[0].basis.startswith("7 of 7 problems"), "without any result.json"
+    assert found.findings[0].basis.startswith("speedup_kept over 7 of 7"), "without any result.json"
     made_run(tmp_path / "sample-tuner-s1", dict.fromkeys(names(6), (None, 1.5)), budget=2)
     made_run(tmp_path / "refine-g+e-tuner-s1", dict.fromkeys(names(7), (None, 1.5)), budget=2)
     StudyFolder(tmp_path).remember(a_plan(seeds=(0, 1)))
-    assert page(tmp_path).findings[0].basis.startswith("6 of 7 problems")
+    assert page(tmp_path).findings[0].basis.startswith("speedup_kept over 6 of 7")
 
 
 def test_a_study_has_a_page_to_itself(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import yaml
 
 from experiments.study.cell import cells_of
 from experiments.study.plan import Condition, Plan, load_plan
+from experiments.study.study_run import check_plan
 from problems.errors import UsageError
 
 GOOD = {
@@ -119,11 +120,17 @@ def test_a_condition_reads_as_it_is_written() -> None:
 def test_a_contrast_may_name_any_p_a_rival_and_a_budget(tmp_path: Path) -> None:
     contrast = {**GOOD["contrasts"][0], "outcome": "clear_1.25_compile", "at": {"tokens": 5e4}}
     plan = loaded(tmp_path, contrasts=[contrast])
-    assert plan.contrasts[0].text.endswith("by clear_1.25_compile at 50,000 tokens")
+    assert plan.contrasts[0].text == "clear_1.25_compile at 50,000 tokens"
     for changes in ({"outcome": "fast"}, {"at": {"euros": 1}}, {"at": {"calls": 1, "tokens": 2}}):
         with pytest.raises(UsageError, match=r"contrasts\.0") as raised:
             loaded(tmp_path, contrasts=[{**contrast, **changes}])
         assert "\n" not in str(raised.value)
+
+
+def test_a_group_of_problems_that_are_not_there_is_refused(tmp_path: Path) -> None:
+    plan = loaded(tmp_path, groups={"new": ["level1_1_swish", "level9_1_none"]})
+    with pytest.raises(UsageError, match="groups: new: the study has no problem level9_1_none"):
+        check_plan(plan, cells_of(plan, tmp_path))
 
 
 def test_what_a_plan_does_not_say_leaves_its_hash_alone() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.study.plan import Condition, Contrast, Plan
+from experiments.study.plan import Condition, Contrast, ModelChoice, Plan
 from experiments.study.study_folder import StudyFolder
 from experiments.study.study_report import StudyReport, study_report
 from problems.errors import UsageError
@@ -16,7 +16,7 @@ from tests.experiments.made_runs import Outcome, made_run, names
 
 RECORDED = Path("experiments/recordings/profile-worth-cpu.tar.xz")
 MODULE = "experiments.report"
-TOKENS_OF_A_CALL = 1300
+TOKENS_OF_A_CALL, COMPLETION_TOKENS = 1300, 400
 SECONDS = {"model": 1.0, "build": 0.0, "judge": 1.0, "profile": 2.0, "device": 1.0}
 CONTRAST = Contrast(a="sample", b="refine G+E", outcome="speedup_kept")
 
@@ -27,13 +27,17 @@ def made_study(
     contrasts: Sequence[Contrast] = (),
     *,
     seeds: int = 1,
+    model: str = "offline/tuner",
+    **of_plan: object,
 ) -> StudyReport:
-    """A study of the tuner whose cells went as told, with every seed alike, in compact form."""
+    """A study whose cells went as told, with every seed alike, in compact form."""
     plan = Plan(
         question="Does it help?",
         conditions=tuple(Condition.parse(name) for name in conditions),
         seeds=tuple(range(seeds)),
         contrasts=tuple(contrasts),
+        models=(ModelChoice(model=model, name="tuner"),),
+        **of_plan,
     )
     folder.mkdir()
     StudyFolder(folder).remember(plan)
@@ -48,6 +52,7 @@ def made_study(
                 feedback=str(parsed.feedback),
                 run_seed=seed,
                 seconds=SECONDS,
+                model=model,
             )
     return study_report(folder)
 
@@ -71,15 +76,12 @@ def test_conditions_are_summed_up_side_by_side(tmp_path: Path):
     assert kept is not None and kept.value == pytest.approx(2.0)
     assert [group.name for group in sample.levels] == ["1", "2", "3"]
     assert [each.k for each in sample.at_k] == [1, 2]
-    assert (sample.trajectories, refine.at_k) == (None, ())
-    assert refine.trajectories is not None
+    assert (sample.trajectories.steps, refine.at_k) == ((), ())
     assert refine.trajectories.best_found_at == (0, 18)
-    by = {(each.rival, each.p): each for each in refine.fast_p}
-    fast = by["eager", 1.5]
-    assert fast.by_estimate is not None and fast.by_estimate.value == 0
-    tokens = next(each for each in refine.costs if each.currency == "tokens")
-    assert tokens.per_faster is not None
-    assert tokens.per_faster.value == pytest.approx(2 * TOKENS_OF_A_CALL)
+    fast = next(each.estimate for each in refine.fast_p if each.figure == "fast_1.5")
+    assert fast is not None and fast.value == 0
+    tokens = next(each.estimate for each in refine.costs if each.figure == "tokens_per_faster")
+    assert tokens is not None and tokens.value == pytest.approx(2 * TOKENS_OF_A_CALL)
     assert [each.finished for each in told.cells] == [9] * 4
 
 
@@ -107,7 +109,7 @@ def test_a_question_may_be_read_at_a_budget(tmp_path: Path):
     assert early.difference.value == pytest.approx(1 / 1.5)
     assert share.test == "McNemar's exact test"
     assert tokens.difference is not None and tokens.difference.value == 0
-    assert early.contrast.text.endswith("by speedup_kept at 1,500 tokens")
+    assert early.contrast.text == "speedup_kept at 1,500 tokens"
     curve = next(
         each
         for each in told.curves
@@ -138,11 +140,52 @@ def test_real_feedback_is_compared_with_its_controls(tmp_path: Path):
             )
         },
     )
-    assert [(each.contrast.a, each.contrast.b, each.better) for each in told.controls] == [
+    [controls] = told.further.values()
+    assert [(each.contrast.a, each.contrast.b, each.better) for each in controls] == [
         ("refine G+E+placebo:P", "refine G+E+P", "refine G+E+P"),
         ("refine G+E+shuffled:P", "refine G+E+P", "refine G+E+P"),
     ]
-    assert not any(each.planned for each in told.controls)
+    assert not any(each.planned for each in controls)
+
+
+def test_a_study_with_shared_drafts_says_what_became_of_them(tmp_path: Path):
+    """Refining repairs two drafts of twelve, and makes four others 10 % faster in the last call."""
+    drafts = {name: "wrong" if name in names(2) else 1.5 for name in names(12)}
+    gain = dict.fromkeys(names(12), 1.0) | dict.fromkeys(names(12)[3:10:2], 1.1)
+    told = made_study(
+        tmp_path / "study",
+        {
+            "sample": {name: [drafts[name], None, 1.5] for name in names(12)},
+            "refine G+E": {name: [drafts[name], 1.5, 1.5 * gain[name]] for name in names(12)},
+        },
+        [CONTRAST.model_copy(update={"least": 1.2})],
+        model="relay/somewhere",
+        share="drafts",
+        groups={"new": tuple(names(12)[::2])},
+    )
+    [answer] = told.answers
+    assert answer.sentence == (
+        "can't tell whether refine G+E is better or worse than sample: x1.03 [1.01, 1.07]"
+        " (95 % interval) in geometric mean speedup, at least 1 (eager kept), p = 0.12"
+    )
+    *_, could_tell, groups = answer.basis()
+    assert could_tell.endswith("x1.04 by 12 problems, x1.20 by 6; x1.20 lies outside the interval")
+    assert groups == "new (6): x1.00 [1.00, 1.00]; others (6): x1.07 [1.02, 1.10]"
+    [early] = told.further["Secondary, not corrected: after one further call"]
+    assert (early.note, early.contrast.at) == ("by the figures of the search", {"calls": 2})
+    assert (early.b_higher, early.planned) == (2, None)
+    sample, refine = told.conditions
+    assert sample.trajectories.first == refine.trajectories.first == {"incorrect": 2, "correct": 10}
+    assert refine.trajectories.best_found_at == (6, 2, 4)
+    right, rescued = (each.estimate for each in refine.drafts)
+    assert right is not None and right.value == pytest.approx(1.5 * 1.1**0.4)
+    assert rescued is not None and rescued.value == pytest.approx(1.5)
+    assert [each.problems for each in refine.drafts] == [10, 2]
+    spent = {each.figure: each.estimate for each in refine.costs}
+    assert "tokens_per_correct" not in spent, "of relayed answers, tokens are estimates"
+    characters = spent["answer_characters_per_correct"]
+    assert characters is not None and characters.value == pytest.approx(3 * 4 * COMPLETION_TOKENS)
+    assert told.notes[0].startswith("answers came through files: reasoning")
 
 
 def test_a_condition_that_is_not_finished_is_named(tmp_path: Path):
@@ -168,7 +211,7 @@ def test_a_condition_that_is_not_finished_is_named(tmp_path: Path):
 def test_the_recorded_study_is_reported_as_text_and_json():
     text = command(MODULE, RECORDED)
     assert (text.returncode, text.stderr) == (0, "")
-    assert "refine G+E+P against refine G+E+placebo:P, by speedup_kept: can't tell" in text.stdout
+    assert "can't tell whether refine G+E+P is better or worse than refine G+E+pl" in text.stdout
     assert "$" not in text.stdout, "no dollars were spent"
     assert "nan" not in text.stdout and "unknown" not in text.stdout
     told = StudyReport.model_validate(json.loads(command(MODULE, RECORDED, "--json").stdout))
