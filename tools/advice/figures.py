@@ -29,21 +29,14 @@ _PRODUCT = re.compile(
 
 def figures(facts: Facts) -> dict[str, float]:
     """All that is known of one candidate, by name. Units are in the names."""
-    found = dict(_call(facts))
     on_gpu = facts.collected.gpu is not None
-    found |= dict(_gpu(facts) if on_gpu else _cpu(facts))
-    return found
+    return dict(_call(facts)) | dict(_gpu(facts) if on_gpu else _cpu(facts))
 
 
 def _call(facts: Facts) -> Iterator[tuple[str, float]]:
-    if facts.latency_us:
-        yield "latency_us", facts.latency_us
-    if facts.bound_us is not None:
-        yield "bound_us", facts.bound_us
-    if facts.attainable_us is not None:
-        yield "attainable_us", facts.attainable_us
-    if (fraction := facts.sol_fraction) is not None:
-        yield "sol_fraction", fraction
+    known = {"latency_us": facts.latency_us, "bound_us": facts.bound_us,
+             "attainable_us": facts.attainable_us, "sol_fraction": facts.sol_fraction}  # fmt: skip
+    yield from ((name, value) for name, value in known.items() if value is not None)
     work = facts.work
     if work is None or work.bytes <= 0:
         return

@@ -7,20 +7,17 @@ from dataclasses import replace
 
 from tools.advice.rule import AdviceRule, Figures, Found, multiplies
 from tools.advice.thresholds import LIMITS
+from tools.profiling.hot_kernel import REGISTERS, occupancy_limiter
 from tools.profiling.profile_facts import percent
 from tools.profiling.profile_report import Bottleneck, Direction
 
 UP, DOWN = Direction.UP, Direction.DOWN
-_LIMITS_ON_BLOCKS = ("limit_warps", "limit_blocks", "limit_registers", "limit_shared")
-"""Of those that allow as few blocks, the first one counts: registers do not limit an SM that holds
-the most blocks it can, and the driver takes shared memory for each block."""
 
 
 def _occupancy_registers(f: Figures) -> Found | None:
     possible = f["occupancy_limit_pct"]
-    known = [name for name in _LIMITS_ON_BLOCKS if name in f]
-    fewest = min(known, key=lambda name: f[name], default="")
-    if possible > LIMITS.occupancy_limit_pct or fewest != "limit_registers":
+    # Fewer gain nothing where something else allows no more blocks.
+    if possible > LIMITS.occupancy_limit_pct or occupancy_limiter(f) != REGISTERS:
         return None
     # With little to wait for, few warps are enough; products live on large tiles.
     if f.get("busiest_pct", 0.0) >= LIMITS.busy_pct or multiplies(f):

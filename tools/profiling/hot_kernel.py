@@ -44,6 +44,9 @@ STALL_WORDS = {
 }
 """What warps wait for, by the names of metrics; in brackets what Nsight Compute calls it."""
 
+REGISTERS = "registers per thread"
+_SHARED_BYTES, _RESERVED_BYTES = 228 * 1024, 1024
+"""Of an SM at most (compute capability 9.0 and 10.0), and for the driver in each block."""
 _MOST_LINES = 3
 _QUOTED = 80
 _TRITON_FILE = "candidate.py"
@@ -63,9 +66,15 @@ def busiest_pipe(metrics: Metrics) -> tuple[str, float | None]:
 
 
 def occupancy_limiter(metrics: Metrics) -> str:
+    """What allows the fewest blocks on an SM, in words: `REGISTERS` where it is these alone."""
+    shared = metrics.get("limit_shared")
+    if shared is not None:
+        # Of the memory that it shares with L1, the driver gives no more than other limits can use.
+        possible = _SHARED_BYTES // ((metrics.get("shared_bytes") or 0.0) + _RESERVED_BYTES)
+        shared = max(shared, possible)
     allowed = {
-        "registers per thread": metrics.get("limit_registers"),
-        "shared memory per block": metrics.get("limit_shared"),
+        REGISTERS: metrics.get("limit_registers"),
+        "shared memory per block": shared,
         "threads per block": metrics.get("limit_warps"),
         "blocks per SM (blocks are small)": metrics.get("limit_blocks"),
     }

@@ -141,13 +141,11 @@ def test_what_spills_move_is_no_reason_to_coalesce() -> None:
 
 
 def test_waits_for_bulk_copies_are_no_waits_for_loads() -> None:
-    waits = SourceLine(file="k.cu", line=9, share=0.6, reason="stall_long_scoreboard")
-    lines = [waits.model_copy(update={"producer": MBARRIER}),
-             waits.model_copy(update={"share": 0.2})]  # fmt: skip
+    waits = {"file": "k.cu", "line": 9, "reason": "stall_long_scoreboard"}
+    lines = [SourceLine(share=0.6, producer=MBARRIER, **waits), SourceLine(share=0.2, **waits)]
     sampled = {"stall_long_scoreboard": 8.0, "stall_short_scoreboard": 1.0}
-    apart = waits_apart(sampled, lines)
-    assert apart["stall_mbarrier"] == pytest.approx(6.0)
-    assert apart["stall_long_scoreboard"] == pytest.approx(2.0)
+    apart = sampled | {"stall_mbarrier": 6.0, "stall_long_scoreboard": 2.0}
+    assert waits_apart(sampled, lines) == pytest.approx(apart)
     assert waits_apart(sampled, lines[1:]) == sampled
     copied = gpu(kernel(stall_mbarrier=6.0, stall_long_scoreboard=2.0))
     assert "wait for: bulk copies or other warps (mbarrier) 74 %" in text(copied)

@@ -83,6 +83,10 @@ GATES: dict[str, tuple[str, Figures, Figures, Figures]] = {
     "registers_of_an_sm_that_holds_the_most_blocks_it_can": (
         "occupancy_registers", FEW_WARPS, {"limit_blocks": 2.0}, {"limit_blocks": 3.0},
     ),
+    "registers_where_shared_memory_holds_no_more_blocks": (
+        "occupancy_registers", FEW_WARPS | {"limit_shared": 2.0},
+        {"shared_bytes": 9e4}, {"shared_bytes": 4e4},
+    ),
     "warps_that_wait_beside_busy_tensor_cores": (
         "barrier_wait", MATRIX | GPU_CASES["barrier_wait"][0],
         {"tensor_pct": 65.0}, {"tensor_pct": 45.0},
@@ -206,10 +210,8 @@ SOURCES: dict[str, tuple[str, str, str]] = {
 @pytest.mark.parametrize(("source", "told"), SOURCES.items(), ids=SOURCES)
 def test_what_the_source_does_is_not_advised(source: str, told: tuple[str, str, str]) -> None:
     rule, vain, instead = told
-    on_gpu = rule in GPU_CASES
-    planted = CALM | GPU_CASES[rule][0] if on_gpu else CPU_CALM | CPU_CASES[rule][0]
-    texts = ("", f"// {source}", source)
-    changes = [advise(planted, source=text)[0].change for text in texts]
+    planted = CALM | GPU_CASES[rule][0] if rule in GPU_CASES else CPU_CALM | CPU_CASES[rule][0]
+    changes = [advise(planted, source=s)[0].change for s in ("", f"// {source}", source)]
     assert changes[0] == changes[1]
     assert [vain in change for change in changes] == [True, True, False]
     assert [instead in change for change in changes] == [False, False, True]
