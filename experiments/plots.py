@@ -260,12 +260,13 @@ def spending(turns: pd.DataFrame) -> Figure:
     from matplotlib.ticker import MaxNLocator
 
     runs = conditions(turns)
+    estimated = "estimated " * bool(turns["answer_characters"].any())
     with styled_figure(9.2, 0.62 * len(runs) + 1.3) as figure:
         left, right = figure.subplots(1, 2, sharey=True)
         tokens = {"prompt_tokens": ("prompt", SKY), "completion_tokens": ("completion", VERMILLION)}
         for axes, parts, title in (
             (left, SPENT, "wall seconds a problem"),
-            (right, tokens, "tokens a problem"),
+            (right, tokens, f"{estimated}tokens a problem"),
         ):
             shown = {name: each for name, each in parts.items() if _is_seen(turns, name, parts)}
             for row, (_, part) in enumerate(runs):

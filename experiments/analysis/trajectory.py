@@ -39,6 +39,26 @@ class Trajectory:
         ordered = tuple(sorted(records, key=lambda record: record.call))
         return cls(folder, problem, ordered, files.rival(problem) or Rival())
 
+    def turns(self) -> pd.DataFrame:
+        """A row a turn: its speedup, the finding on the kernel before, what its own kernel says."""
+        import pandas as pd
+
+        rows, finding = [], ""
+        for record in self.records:
+            timing, profile = record.evaluation.timing, record.profile
+            speedup = timing and (timing.speedup, timing.speedup_low, timing.speedup_high)
+            rows.append(
+                {
+                    "turn": record.turn,
+                    "status": record.evaluation.status.value,
+                    "speedup": "{:.2f}x [{:.2f}, {:.2f}]".format(*speedup) if speedup else "",
+                    "found before": finding if record.turn else "",
+                    "what changed": record.plan,
+                }
+            )
+            finding = record.evaluation.message if profile is None else profile.headline
+        return pd.DataFrame.from_records(rows)
+
     def figures(self, *names: str) -> pd.DataFrame:
         """A row a figure of the profiles (a key of `Profile.figures`), a column a turn; empty
         where it is not known."""

@@ -177,15 +177,14 @@ def figure_table(
 ) -> Table:
     """A column a condition or run, whose figures are over so many `problems` at most."""
     cells = [
-        {_label(found, of): interval(found.estimate, found.unit, absent) for found in figures}
+        {
+            found.label: interval(found.estimate, found.unit, absent)
+            + f" ({found.problems} of {of})" * (found.problems != of)
+            for found in figures
+        }
         for figures, of in zip(columns, problems, strict=True)
     ]
     return Table(("figure and 95 % interval", *names), _rows(cells))
-
-
-def _label(found: FigureReport, of: int) -> str:
-    some = "" if found.problems == of else f" ({found.problems} of {of})"
-    return f"{found.label}{some}"
 
 
 def _groups(

@@ -123,7 +123,6 @@ def _further(
     if plan.share is not None:
         last = [contrast for contrast in plan.contrasts if not contrast.at]
         early = [contrast.model_copy(update={"at": {"calls": 2}}) for contrast in last]
-        # Trajectories have not drifted by then.
         title = "Secondary, not corrected: after one further call"
         yield title, tuple(ask_all(plan, early, results, seed=seed))
     controls = ask_all(plan, _controls(plan), results, seed=seed)
@@ -189,7 +188,7 @@ def _notes(
     common: Mapping[str, Sequence[str]],
 ) -> Iterator[str]:
     if any(model.model.startswith("relay/") for model in plan.models):
-        yield "answers came through files: reasoning, and the time for an answer, are not seen"
+        yield "answers came through files: their characters are counted, reasoning is not seen"
     seeds = [cell.seed for cell in next(iter(results.values())).cells]
     if len(seeds) < len(plan.seeds):
         yield (

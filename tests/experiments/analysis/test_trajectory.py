@@ -21,6 +21,18 @@ def test_turns_are_in_order_and_the_rival_is_known(trajectory: Trajectory):
     assert trajectory.rival.compile_us == pytest.approx(2060, rel=0.01)
 
 
+def test_a_turn_is_told_with_what_was_found_before_it(trajectory: Trajectory):
+    told = trajectory.turns()
+    assert list(told["speedup"]) == [
+        "1.70x [1.69, 1.71]",
+        "4.79x [4.78, 4.81]",
+        "5.16x [5.14, 5.17]",
+    ]
+    headlines = [record.profile.headline for record in trajectory.records if record.profile]
+    assert list(told["found before"]) == ["", *headlines[:2]]
+    assert list(told["what changed"]) == [record.plan for record in trajectory.records]
+
+
 def test_figures_have_a_row_each_and_a_column_a_turn(trajectory: Trajectory):
     table = trajectory.figures("launches", "no_such_figure")
     assert list(table.columns) == ["turn 0", "turn 1", "turn 2"]
