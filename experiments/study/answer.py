@@ -243,7 +243,7 @@ def ask_all(
                 "groups": {
                     name: ask(results, contrast, model.label, seed=seed, among=among)
                     for name, among in groups.items()
-                    if plan.groups
+                    if plan.groups and among
                 }
             }
         )

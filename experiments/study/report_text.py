@@ -133,7 +133,7 @@ def _problems(problems: Sequence[ProblemReport]) -> Table:
 
 def _study_sections(report: StudyReport) -> Iterator[Section]:
     if report.answers:
-        yield Section("Answers", tuple(answer_lines(report.answers)))
+        yield Section("Answers, by second verdicts if any", tuple(answer_lines(report.answers)))
     for title, found in report.further.items():
         yield Section(title, tuple(answer_lines(found)))
     conditions = report.conditions
