@@ -93,6 +93,15 @@ def test_what_an_import_asks_for_is_built(zygote: Zygote, builder: Notebook) -> 
     assert builder.names == ["one", "two"]
 
 
+@pytest.mark.parametrize("then", ["", "raise ValueError(features)"])
+def test_what_a_constructor_asks_for_is_built_where_the_import_asks_for_nothing(
+    zygote: Zygote, builder: Notebook, then: str
+) -> None:
+    source = candidate("") + f"        {then}\n"
+    assert rehearse(zygote, builder, source) == BuiltAhead(seconds=1.0, cached=False)
+    assert builder.names == ["later"]
+
+
 def test_what_is_built_meanwhile_does_not_count_towards_the_limit_of_an_import(
     zygote: Zygote, tmp_path: Path
 ) -> None:
