@@ -40,9 +40,10 @@ class CellResults:
         # A cell that never got a turn holds an empty file.
         if not (cell / FILE).is_file() or not (cell / FILE).stat().st_size:
             return cls(name, seed, problems, frozenset(), None)
-        turns = load_runs(cell)
+        # A budget may be lowered where a study ends early.
+        turns = load_runs(cell).query("not call >= budget")
         # Of relayed answers, characters are counted; their tokens are estimates.
-        turns["tokens"] = turns["tokens"].where(turns["answer_characters"] == 0, 0)
+        turns = turns.assign(tokens=turns["tokens"].where(turns["answer_characters"] == 0, 0))
         return cls(name, seed, problems, _finished(cell, turns), turns)
 
 
