@@ -256,7 +256,7 @@ class Seconds(Record):
     build: float = 0.0
     judge: float = 0.0
     waiting: float = 0.0
-    """Before that, while another command held the device."""
+    """Before that, while something else held the device, a profile of this run as well."""
     timing: float = 0.0
     """Of `judge`: after the verdict on correctness."""
     narrowing: float = 0.0

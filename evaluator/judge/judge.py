@@ -179,19 +179,14 @@ class Judge:
 
     @contextmanager
     def holding(self, device: str) -> Iterator[float]:
-        """Hold a device alone; the seconds that it was another command's. After the block a warm
-        worker is made for the next candidate, and the judge does nothing there once the device is
-        given back."""
-        began: list[float] = []
-
-        def waits(holder: str) -> None:
-            began.append(time.monotonic())
-            self._tell(Kind.WAITS, holder)
-
+        """Hold a device alone; the seconds that it was another's. After the block a warm worker is
+        made for the next candidate, and the judge does nothing there once the device is given
+        back."""
         with ExitStack() as held:
-            held.enter_context(device_lock(device, waits))
+            asked = time.monotonic()
+            held.enter_context(device_lock(device, partial(self._tell, Kind.WAITS)))
             try:
-                yield time.monotonic() - began[0] if began else 0.0
+                yield time.monotonic() - asked
             finally:
                 if self._zygote is not None and self._limits is not None:
                     self._zygote.pool.prepare(self._limits, then=held.pop_all().close)
