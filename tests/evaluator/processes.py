@@ -34,14 +34,17 @@ def descendants_once(word: str, pid: int) -> set[int]:
 
     def found() -> set[int]:
         below = descendants(pid)
-        return below if any(word in _command_line(each) for each in below) else set()
+        return below if any(word in command_line(each) for each in below) else set()
 
     return once(found, why=lambda: f"no process below {pid} runs {word}")
 
 
-def _command_line(pid: int) -> str:
+def command_line(pid: int) -> str:
+    """Its words; empty for a process that is gone."""
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+        return (
+            Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        )
     except OSError:  # it is gone
         return ""
 

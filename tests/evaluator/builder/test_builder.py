@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from evaluator.errors import BuilderError
 from evaluator.ipc.build_request import BuildOutcome, BuildRequest
 from evaluator.walls.environment import python_path
 from tests.evaluator.builder.cuda_candidates import CUDA
-from tests.evaluator.processes import descendants_once, still_running
+from tests.evaluator.processes import command_line, descendants_once, still_running
 from tests.nvcc import needs_nvcc
 
 CUBLAS = Path("/usr/local/cuda/include/cublas_v2.h").exists()
@@ -266,13 +265,9 @@ def test_a_compiler_that_runs_for_ever_is_killed_and_not_remembered(builder):
     assert not builder.build(request, timeout_s=0.5).cached
 
 
-def slow_ones() -> list[Path]:
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            words = (process / "cmdline").read_bytes()
-            found += [process] * (b"cc1plus" in words and b"-DSLOW_ONE" in words)
-    return found
+def slow_ones() -> list[str]:
+    lines = (command_line(int(process.name)) for process in Path("/proc").glob("[0-9]*"))
+    return [line for line in lines if "cc1plus" in line and "-DSLOW_ONE" in line]
 
 
 COMPILES = """

@@ -13,7 +13,7 @@ from evaluator.collect.target import program
 from evaluator.collect.target.broker import Broker
 from evaluator.collect.target.target import COLLECTED, REQUEST, Target
 from evaluator.errors import ProfilerError
-from tests.evaluator.processes import descendants, is_running, still_running
+from tests.evaluator.processes import command_line, descendants, is_running, still_running
 from tests.waiting import once
 
 GATE = "gate"
@@ -30,8 +30,9 @@ def shell(script: str) -> Target:
     return Target("ncu", ["sh", "-c", script])
 
 
-def sleeps(pid: int) -> bool:
-    return b"sleep" in Path(f"/proc/{pid}/cmdline").read_bytes()
+def sleepers(pid: int) -> int:
+    """How many processes below `pid` sleep."""
+    return sum("sleep" in command_line(each) for each in descendants(pid))
 
 
 def collected(target: Target, folder: Path, timeout_s: float = 20) -> Collected:
@@ -89,9 +90,9 @@ def test_the_time_out_counts_from_the_handing_over_and_ends_the_group(
     folder: Path,
 ) -> None:
     with closing(shell("sleep 300 & sleep 300")) as target:
-        once(lambda: sum(map(sleeps, descendants(target.pid))) >= 2)
+        once(lambda: sleepers(target.pid) >= 2)
         below = descendants(target.pid)
-        apart = any(b"walled" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in below)
+        apart = any("walled" in command_line(pid) for pid in below)
         assert target.waits
         with pytest.raises(ProfilerError, match=r"sh took longer than 0.5 s"):
             collected(target, folder, 0.5)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -31,10 +31,16 @@ def test_a_short_question_does_not_wait_for_a_long_one(switchboard: Switchboard)
         assert long.result() == b"sleep 2"
 
 
-def test_a_process_that_ends_is_told_to_all_who_wait_and_replaced(switchboard: Switchboard) -> None:
+def test_a_process_that_ends_is_told_to_all_who_wait_and_replaced(
+    switchboard: Switchboard, tmp_path: Path
+) -> None:
     pid = switchboard.ask(b"pid")
+    diary = tmp_path / "diary"
     with ThreadPoolExecutor(3) as pool:
-        waiting = [pool.submit(switchboard.ask, b"sleep 60") for _ in range(3)]
+        question = f"sleep 60 {diary}".encode()
+        waiting = [pool.submit(switchboard.ask, question) for _ in range(3)]
+        # One that came later would be asked of the next process.
+        once(lambda: diary.exists() and len(diary.read_text().splitlines()) == 3)
         with pytest.raises(JudgeDiedError, match=r"lines_at_hand ended"):
             switchboard.ask(b"leave 7")
         for one in waiting:
@@ -51,11 +57,12 @@ def test_a_process_that_is_too_slow_is_ended(switchboard: Switchboard) -> None:
     assert switchboard.ask(b"and on") == b"and on"
 
 
-def test_closing_ends_it_whatever_it_is_at(switchboard: Switchboard) -> None:
+def test_closing_ends_it_whatever_it_is_at(switchboard: Switchboard, tmp_path: Path) -> None:
     pid = int(switchboard.ask(b"pid"))
+    diary = tmp_path / "diary"
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(switchboard.ask, b"sleep 60")
-        time.sleep(0.3)
+        waiting = pool.submit(switchboard.ask, f"sleep 60 {diary}".encode())
+        once(diary.exists)
         switchboard.close()
         with pytest.raises(JudgeDiedError):
             waiting.result(20)

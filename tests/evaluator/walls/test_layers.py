@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import os
 import platform
 import re
@@ -19,6 +18,7 @@ from evaluator.evaluation import Status
 from evaluator.walls.environment import clean_environment
 from evaluator.walls.seccomp import NUMBERS, WAKING
 from tests.evaluator.made_requests import HONEST, forward
+from tests.evaluator.processes import command_line
 from tests.evaluator.walls.test_mounts import printed_by
 
 PROBES = {
@@ -223,13 +223,7 @@ def test_honest_programs_run_behind_the_walls(evaluate):
 def _command_lines() -> list[str]:
     # A process that was killed takes a moment to go.
     time.sleep(0.1)
-    lines = []
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit():
-            # Others come and go while we look.
-            with contextlib.suppress(OSError):
-                lines.append((process / "cmdline").read_text())
-    return lines
+    return [command_line(int(process.name)) for process in Path("/proc").glob("[0-9]*")]
 
 
 def test_a_shared_segment_ends_with_its_candidate(evaluate):
