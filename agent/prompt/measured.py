@@ -135,17 +135,17 @@ def _distance(subject: Subject, turn: int | None) -> Section | None:
 
 
 def _design(subject: Subject, timing: Timing) -> Iterator[str]:
-    """How far tuning gets a kernel that goes on to do the same: until its busiest unit is busy all
-    the time. It tells a design to tune from one to leave."""
+    """How far tuning gets a kernel: until its busiest unit is busy all the time. It tells a design
+    to tune from one to leave."""
     profile = subject.profile
-    busiest = profile.figures.get("busiest_pct", 0.0) / 100.0 if profile is not None else 0.0
-    if profile is None or not 0.0 < busiest <= 1.0:
-        return
+    known = profile.figures if profile is not None else {}
+    busiest = known.get("busiest_pct", 0.0) / 100.0
+    if profile is None or not 0.0 < busiest <= 1.0 or known.get("local_traffic", 0.0) >= 0.1:
+        return  # without its spills a design has less to do
     hot = profile.kernels[0]
     least_us = timing.latency_us * (1.0 - hot.share * (1.0 - busiest))
     eager_us = timing.baselines[BaselineName.EAGER].latency_us
-    rivals = {"eager": eager_us, "torch.compile": subject.compile_us or math.inf}
-    rival, rival_us = min(rivals.items(), key=lambda each: each[1])
+    rival_us, rival = min((eager_us, "eager"), (subject.compile_us or math.inf, "torch.compile"))
     beyond = f"; {rival} takes {figures.latency(rival_us)}: only another design gets there"
     yield (
         f"- this design: the busiest unit in {shortened(hot.name, _NAME_WIDTH)} is"

@@ -178,9 +178,7 @@ def test_both_rates_are_named_where_one_is_published() -> None:
 
 
 @pytest.mark.parametrize(("busiest", "least_us"), [(50.0, 440), (100.0, 800)])
-def test_how_far_tuning_gets_a_design_tells_it_from_one_to_leave(
-    busiest: float, least_us: int
-) -> None:
+def test_how_far_tuning_gets_a_design(busiest: float, least_us: int) -> None:
     """The kernel has 90 % of 800 us; eager takes 500."""
     busy = kernel_share().model_copy(update={"share": 0.9})
     said = profile().model_copy(update={"figures": {"busiest_pct": busiest}, "kernels": (busy,)})
@@ -193,7 +191,9 @@ def test_how_far_tuning_gets_a_design_tells_it_from_one_to_leave(
     assert ("; eager takes 500 us: only another design gets there" in line) is (least_us > 500)
     run = RunConfig.model_validate({"feedback": "S", "output": "x", "design_limit": False})
     (left,) = sections(run.shown_feedback, remember(run, [shown]), lambda _: "source")
-    assert "this design" not in left.text
+    spills = said.model_copy(update={"figures": {"busiest_pct": busiest, "local_traffic": 0.6}})
+    also = told("S", turn(0, evaluation, profile=spills.model_dump()))
+    assert "this design" not in left.text + also["Distance to the speed of light"].text
 
 
 def test_without_a_bound_this_is_said() -> None:
