@@ -104,8 +104,8 @@ def command(
     protocol: Annotated[
         list[str] | None,
         typer.Option(
-            help="refinery, kernelbench or verified. With --claims also refinery and kernelbench. "
-            "Repeatable. [refinery]"
+            help="refinery, kernelbench, verified or kernelbench-x. With --claims refinery and "
+            "kernelbench. Repeatable. [refinery]"
         ),
     ] = None,
     results: Annotated[

@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 
 from evaluator.audit_record import DeepAudit, Provenance
 from evaluator.mismatch_pattern import Pattern
+from evaluator.protocol import RULES
 from evaluator.reason import Reason
 from evaluator.record import Record
 from evaluator.settings import BaselineName, Settings
@@ -348,6 +349,8 @@ class ProblemRequest(Record):
     """A file of weights with which the candidate must be right as well."""
     is_timed: bool = True
     """False for a case that is verified only."""
+    decides: bool = True
+    """False for a case that is timed only, where what is wrong is a finding."""
     settings: Settings
 
     @classmethod
@@ -369,12 +372,19 @@ class ProblemRequest(Record):
         return self.model_copy(update={"settings": settings})
 
     def at_each_case(self) -> list[Self]:
-        """What the judge is asked at each case, one after another; itself where there are none."""
+        """What the judge is asked at each case, one after another; itself where there are none.
+
+        Under a protocol that sweeps: at the hidden sizes, and then at each case that is timed."""
         if not self.cases:
             return [self]
         timed = self.settings.timed_cases or len(self.cases)
         one = self.model_copy(update={"cases": ()})
         bare = one.model_copy(update={"hidden_references": (), "weights": None})
+        if RULES[self.settings.protocol].sweeps and self.hidden_references:
+            first, *more = self.hidden_references
+            tested = {"reference": first, "hidden_references": tuple(more), "is_timed": False}
+            swept = [{"reference": c.reference, "decides": False} for c in self.cases[:timed]]
+            return [one.model_copy(update=tested), *(bare.model_copy(update=u) for u in swept)]
         others = [
             bare.model_copy(update={"reference": case.reference, "is_timed": n < timed})
             for n, case in enumerate(self.cases[1:], 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from evaluator.settings import Precision, Protocol
@@ -19,6 +19,15 @@ class Rules:
     """Some calls get nearly the inputs of the call before."""
     fp32_tolerance: float | None = None
     """Relative and absolute, of `torch.allclose`, also for TF32; None: `accept_rule` decides."""
+    half_tolerance: float = 1e-2
+    """The same for 16 bits."""
+    by_output: bool = False
+    """An output's own dtype says which of them holds, and not the task's precision."""
+    one_seed: bool = False
+    """Each call gets the inputs of one public seed, so that all calls at one size get the same."""
+    sweeps: bool = False
+    """A problem's hidden sizes decide. At its cases calls are timed only: what is wrong there is a
+    finding."""
     allows_tf32: bool = False
     pytorch_flags: bool = False
     """The flags are those that PyTorch starts with."""
@@ -33,23 +42,38 @@ class Rules:
     first_calls: int = 3
     """Calls that are all verified before any time is spent on timing."""
 
-    def tolerance(self, precision: Precision) -> float | None:
-        """Of `torch.allclose`; None where `accept_rule` decides."""
+    def tolerance(self, precision: Precision) -> tuple[float, float] | None:
+        """Of `torch.allclose`, for outputs of 32 bits and more, and for others; None where
+        `accept_rule` decides."""
+        if self.fp32_tolerance is None:
+            return None
+        if self.by_output:
+            return self.fp32_tolerance, self.half_tolerance
         wide = precision in (Precision.FP32, Precision.TF32)
-        return self.fp32_tolerance if wide or self.fp32_tolerance is None else 1e-2
+        return (self.fp32_tolerance if wide else self.half_tolerance,) * 2
 
 
+_KERNELBENCH = Rules(
+    inputs="recipe",
+    repeats_inputs=False,
+    fp32_tolerance=1e-4,
+    pytorch_flags=True,
+    tries_default_flags=False,
+    in_one_process=True,
+    rejects=False,
+    first_calls=5,
+)
 RULES: Mapping[Protocol, Rules] = {
     "refinery": Rules(),
-    "kernelbench": Rules(
-        inputs="recipe",
-        repeats_inputs=False,
-        fp32_tolerance=1e-4,
-        pytorch_flags=True,
-        tries_default_flags=False,
-        in_one_process=True,
-        rejects=False,
-        first_calls=5,
+    "kernelbench": _KERNELBENCH,
+    "kernelbench-x": replace(
+        _KERNELBENCH,
+        fp32_tolerance=1e-5,
+        half_tolerance=5e-3,
+        by_output=True,
+        one_seed=True,
+        sweeps=True,
+        first_calls=1,
     ),
     "verified": Rules(
         inputs="scaled",

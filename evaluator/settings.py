@@ -32,8 +32,9 @@ class BaselineName(StrEnum):
     MAX_AUTOTUNE = "max_autotune"
 
 
-Protocol = Literal["refinery", "kernelbench", "verified"]
-"""Whose rules decide what is correct: ours, KernelBench's or KernelBench-Verified's."""
+Protocol = Literal["refinery", "kernelbench", "verified", "kernelbench-x"]
+"""Whose rules decide what is correct: ours, KernelBench's, KernelBench-Verified's or those of
+KernelBench-X."""
 AuditSetting = Literal["auto", "always", "never"]
 Requirement = Literal["any", "custom", "kept_results"]
 
@@ -54,7 +55,9 @@ class JudgeOptions(Record):
     ] = Precision.FP32
     protocol: Annotated[
         Protocol,
-        CommandOption("Whose rules decide what is correct.", "refinery|kernelbench|verified"),
+        CommandOption(
+            "Whose rules decide what is correct.", "refinery|kernelbench|verified|kernelbench-x"
+        ),
     ] = "refinery"
     inputs: Annotated[
         Literal["varied", "recipe"],

@@ -38,20 +38,25 @@ def judged_at_each(
 
     `judge` gets the audits at the cases before, too."""
     judged: list[Evaluation] = []
-    for each in request.at_each_case():
-        judged.append(judge(each, tuple(one.audit for one in judged if one.audit)))
+    for each in (asked := request.at_each_case()):
+        found = judge(each, tuple(one.audit for one in judged if one.audit))
+        judged.append(found if each.decides else _allowed(found))
         if judged[-1].status is not Status.CORRECT:
             break
     if not request.cases:
         return judged[0]
-    last, names = judged[-1], [case.name for case in request.cases]
+    tested = not asked[-1].decides
+    last = judged[-1]
+    names = [*(["the test's sizes"] if tested else []), *(case.name for case in request.cases)]
+    names = names[: len(asked)]
     spent = [dict(each.seconds) for each in judged]
     seconds = Seconds(**{key: sum(each[key] for each in spent) for key in spent[0]})
     if last.status is not Status.CORRECT:
         return last.model_copy(update={"seconds": seconds, "case": names[len(judged) - 1]})
     cases = tuple(
         CaseTiming(sizes=case.sizes, weight=case.weight, timing=each.timing)
-        for case, each in zip(request.cases, judged, strict=True)
+        for case, each in zip(request.cases, judged[tested:], strict=not tested)
+        if each.timing is not None or not tested
     )
     update = {
         "timing": (timing := weighted(cases)),
@@ -73,6 +78,15 @@ def judged_at_each(
     return judged[0].model_copy(update=update)
 
 
+def _allowed(found: Evaluation) -> Evaluation:
+    """As a protocol sees it that only times there: what is wrong is a finding."""
+    if found.status is Status.CORRECT:
+        return found
+    findings = (*found.findings, f"{found.reason}: {found.message}")
+    update = {"status": Status.CORRECT, "reason": "", "findings": findings, "correctness": None}
+    return found.model_copy(update=update)
+
+
 def checked_at_each(request: CheckRequest, check: Callable[[CheckRequest], Rival]) -> Rival:
     """A problem checked at each of its cases; times are weighted means over those that are timed,
     and kernels those of the heaviest."""
@@ -87,7 +101,7 @@ def checked_at_each(request: CheckRequest, check: Callable[[CheckRequest], Rival
     update["notes"] = tuple(dict.fromkeys(note for rival in found for note in rival.notes))
     update["needed_bytes"] = max(rival.needed_bytes for rival in found)
     update["measured_at"] = datetime.now(UTC).isoformat(timespec="seconds")
-    return found[0].model_copy(update=update)
+    return timed[0].model_copy(update=update)
 
 
 def _sum(weights: Sequence[float], timed: Sequence[Record], name: str) -> float | None:

@@ -57,6 +57,8 @@ class EvaluationRun:
     candidate: Candidate
     builds: BuildAllowance
     context: ProblemContext
+    decides: bool = True
+    """False: what is wrong is a finding."""
     runner: ModuleRunner | None = None
     verified: Verification = field(default_factory=Verification)
     """What verifying its calls showed, in the judgement that counts."""
@@ -185,10 +187,18 @@ class EvaluationRun:
         runner.called_s = call.wall_us / 1e6
         self.device_seconds += runner.called_s
         runner.note_memory()
-        self.verified.verify(outputs)
+        if self.decides:
+            self.verified.verify(outputs)
+        else:
+            self.verified.judged += 1
+            self._note_wrong(outputs.actual, draw, "a call at a size that is only timed")
         if borrowed is not None:
             self._hold_against(borrowed.reason, borrowed.message)
         self._note_modified_inputs(outputs.draw)
+
+    def _note_wrong(self, outputs: list[torch.Tensor], draw: Draw, call: str) -> None:
+        if not is_near(outputs, self.context.expected(draw)):
+            self._hold_against(Reason.WRONG_LATER, f"{call} was wrong")
 
     def _note_modified_inputs(self, draw: Draw) -> None:
         # On a GPU a worker can make what it maps writable.
@@ -202,10 +212,17 @@ class EvaluationRun:
     def _note_kept_address(self, runner: ModuleRunner) -> None:
         """Where its inputs always lie in one place, as KernelBench's do, nothing else shows it."""
         _, outputs, _ = self._call(runner, self.context.draws.elsewhere())
-        if not self.verified.is_right(outputs):
+        one_seed = self.context.rules.one_seed
+        if one_seed:
+            right = is_near(outputs.actual, self.context.expected(outputs.draw))
+        else:
+            right = self.verified.is_right(outputs)
+        if not right:
+            first = "are of another seed, or lie" if one_seed else "lie"
             self._hold_against(
                 Reason.KEPT_ADDRESS,
-                "results are wrong where the inputs lie at another address than in the first calls",
+                f"results are wrong where the inputs {first} at another address than in the first "
+                "calls",
             )
         # In the trials on a GPU a candidate had copies of its own.
         self._note_modified_inputs(outputs.draw)
@@ -491,9 +508,8 @@ class EvaluationRun:
         def verify(sealed: list[torch.Tensor], draw: Draw) -> None:
             if self.context.rules.rejects:
                 self.verified.verify(SealedOutputs(self.context, runner, draw, sealed))
-            elif not is_near(sealed, self.context.expected(draw)):
-                message = "a later call, while it was timed, was wrong"
-                self._hold_against(Reason.WRONG_LATER, message)
+            else:
+                self._note_wrong(sealed, draw, "a later call, while it was timed,")
 
         # On a busy machine one of two workers may get its processor late for a whole short sample,
         # hardly twice. Of the first nothing counts, so being early in it alone is no gain.

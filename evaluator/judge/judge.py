@@ -107,7 +107,9 @@ class Judge:
         with self.holding(request.settings.device) as waiting_s:
             context = self.context_for(request)
             allowance = Allowance(request.settings.candidate_timeout_s)
-            run = EvaluationRun(request.candidate, builds, context, allowance=allowance)
+            run = EvaluationRun(
+                request.candidate, builds, context, allowance=allowance, decides=request.decides
+            )
             run.verified.stage = self._stage
             shortage: Exception | None = None
             try:

@@ -75,7 +75,7 @@ def compare(
     inputs: Sequence[Tensor],
     precision: Precision,
     *,
-    tolerance: float | None = None,
+    tolerance: tuple[float, float] | None = None,
     accumulation: int = 1,
     poison: int | None = None,
     multiple: float | None = None,
@@ -93,7 +93,8 @@ def compare(
         exact: R, the same from an fp64 reference (floating ones in fp64, any device), or None.
         inputs: the call's flattened input tensors: for ties, and to recognise copies.
         precision: the task's precision.
-        tolerance: relative and absolute, of `torch.allclose`; None: our own rule.
+        tolerance: relative and absolute, of `torch.allclose`, for outputs of 32 bits and more and
+            for others; None: our own rule.
         accumulation: longest sum behind one output element (`Work.accumulation`).
         poison: the 32-bit word that unwritten memory held; None: not known.
         multiple: m, in place of the rule's.
@@ -134,7 +135,7 @@ def compare(
             ok = wrong is None
             excusable = not ok and tolerance is None
         elif tolerance is not None:
-            wrong = _not_close(k, reference, tolerance)
+            wrong = _not_close(k, reference, tolerance[k.dtype.itemsize < 4])
             ok = wrong is None
         else:
             law = rule(precision, k.dtype, k.numel(), accumulation, assumed=r is None)

@@ -17,12 +17,14 @@ from evaluator.judge.inputs.input_kinds import InputKinds
 from evaluator.judge.inputs.mapped_arguments import MappedArguments
 from evaluator.judge.inputs.placement import MARGINS, Placement
 from evaluator.judge.problem.reference import Reference, flatten_arguments
-from evaluator.judge.problem.variation import fresh_seed, kind_of, nearly, of_kind
+from evaluator.judge.problem.variation import Kind, fresh_seed, kind_of, nearly, of_kind
 from evaluator.worker.values import decode
 
 _SHIFTS = 128
 _SHIFT_BYTES = 512
 _NEAR_ONE_IN = 8
+_PUBLIC = of_kind(1 << 8, Kind.PLAIN)
+"""The one seed of a protocol that has one."""
 _FIXED = 2
 """Of each kind, where an error is near its limit."""
 _KEPT_BYTES = 2**26
@@ -153,6 +155,8 @@ class Draws:
         )
 
     def _fresh_seed(self) -> int:
+        if self._reference.rules.one_seed:
+            return _PUBLIC
         while not is_taken(self._reference, seed := fresh_seed(self._kinds.next())):
             self._kinds.drop(kind_of(seed))
         return seed
