@@ -136,7 +136,7 @@ def plan_lines(found: Plan, notes: tuple[str, ...] = ()) -> Iterator[Line]:
     yield "", f"  {_cost(found)}"
     if found.recorded:
         yield "", f"  {found.recorded} turns are recorded already and are not done again"
-    for name in ("budget_usd", "budget_tokens", "budget_seconds"):
+    for name in ("budget_usd", "budget_tokens", "budget_seconds", "budget_device_seconds"):
         if (limit := getattr(found.config, name)) is not None:
             option = option_name(RunConfig, name)
             yield "", f"  {option} {limit:,} a problem, looked at between calls"

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from types import FrameType
 
-from agent.config.run_config import RunConfig
+from agent.config.run_config import RunConfig, Strategy
 from agent.fork import Fork
 from agent.record.result import RunResult
 from agent.record.store import open_store
@@ -57,6 +57,8 @@ def check_spending(config: RunConfig) -> None:
     from agent.llm.check import check_model
     from agent.llm.pricing import most_it_can_cost
 
+    if config.strategy is Strategy.AGENT:
+        raise UsageError("--strategy agent is a session; kernel-refinery mcp opens it")
     check_model(config.model, config.model_args, temperature=config.temperature)
     if config.budget_usd is None or config.allow_unpriced:
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Option
@@ -13,33 +13,41 @@ from evaluator.command.command_line import serve
 from evaluator.command.option import takes_options
 from problems.errors import UsageError
 
+if TYPE_CHECKING:
+    from agent.resolution import Resolution
 
-@takes_options(RunOptions)
+Settings = Annotated[
+    list[str] | None,
+    Option(
+        "--config",
+        "-c",
+        metavar="FILE|KEY=VALUE",
+        help="Settings from a YAML file, or a single one; repeatable. Options win over "
+        "items, items over files.",
+    ),
+]
+Built = Annotated[
+    str | None,
+    Option(
+        "--from",
+        metavar="FILE:FUNCTION",
+        help="Instead of --problem: a function of your file that returns (model, inputs). The "
+        "model is run, and the problem is made from what it gets.",
+    ),
+]
+Part = Annotated[
+    str | None,
+    Option("--module", metavar="NAME", help="With --from: only this submodule of the model."),
+]
+Redo = Annotated[bool, Option("--redo", help="Start over: remove what the run directory holds.")]
+
+
+@takes_options(RunOptions, without=("budget_profiles",))
 def command(
     given: dict[str, object],
-    config: Annotated[
-        list[str] | None,
-        Option(
-            "--config",
-            "-c",
-            metavar="FILE|KEY=VALUE",
-            help="Settings from a YAML file, or a single one; repeatable. Options win over "
-            "items, items over files.",
-        ),
-    ] = None,
-    built: Annotated[
-        str | None,
-        Option(
-            "--from",
-            metavar="FILE:FUNCTION",
-            help="Instead of --problem: a function of your file that returns (model, inputs). The "
-            "model is run, and the problem is made from what it gets.",
-        ),
-    ] = None,
-    module: Annotated[
-        str | None,
-        Option("--module", metavar="NAME", help="With --from: only this submodule of the model."),
-    ] = None,
+    config: Settings = None,
+    built: Built = None,
+    module: Part = None,
     dry_run: Annotated[
         bool,
         Option(
@@ -48,9 +56,7 @@ def command(
             "call nothing.",
         ),
     ] = False,
-    redo: Annotated[
-        bool, Option("--redo", help="Start over: remove what the run directory holds.")
-    ] = False,
+    redo: Redo = False,
     require_correct: Annotated[
         bool,
         Option("--require-correct", help="Exit with 1 when some problem has no correct kernel."),
@@ -86,22 +92,12 @@ def command(
 
         typer.echo(draw_graph())
         return
-    from agent.resolution import resolve
-
     forked: dict[str, object] = {}
     if given.get("fork"):
         from agent.fork import Fork
 
         forked = Fork.parse(str(given["fork"])).settings()
-    options = merge_layers(config or [], given, forked)
-    if built is not None:
-        from agent.written_problem import from_file, resolve_written
-
-        resolution = resolve_written(from_file(built, module or ""), options)
-    elif module is not None:
-        raise UsageError("--module names a part of the model of --from FILE:FUNCTION; add that")
-    else:
-        resolution = resolve(options)
+    resolution = resolved(merge_layers(config or [], given, forked), built, module)
     if dry_run:
         from agent.dry_run import show_plan
 
@@ -113,6 +109,18 @@ def command(
 
     result = run_job(resolution, view_mode(display), redo=redo)
     raise typer.Exit(tell(result, resolution, as_json=as_json, require_correct=require_correct))
+
+
+def resolved(options: RunOptions, built: str | None, module: str | None) -> Resolution:
+    """What will be run. `built` and `module`: --from and --module. Raises `UsageError`."""
+    from agent.resolution import resolve
+    from agent.written_problem import from_file, resolve_written
+
+    if built is not None:
+        return resolve_written(from_file(built, module or ""), options)
+    if module is not None:
+        raise UsageError("--module names a part of the model of --from FILE:FUNCTION; add that")
+    return resolve(options)
 
 
 if __name__ == "__main__":

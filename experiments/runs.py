@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from agent.record.archive import unpacked
 from agent.record.completion import CHARACTERS_PER_TOKEN
 from agent.record.run_files import READ
+from agent.record.turn import TurnRecord
+from agent.record.turn_log import TurnKey, profiled_later
 from problems.errors import UsageError
 from problems.plain_file import insist_on_plain_files
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 FILE = "turns.jsonl"
-LIMITS = ("budget_usd", "budget_tokens", "budget_seconds")
+LIMITS = ("budget_usd", "budget_tokens", "budget_seconds", "budget_device_seconds")
 """Settings besides the number of calls that may end a problem."""
 
 _LEVEL = re.compile(r"level_?(\d+)")
@@ -54,8 +56,9 @@ def load_runs(path: Path | str | Sequence[Path | str]) -> pd.DataFrame:
       verdict on a best kernel that held; absent: there is none), `struck` (it did not hold),
       `best_so_far` (speedup of the problem's best correct kernel up to this call; NaN: none yet)
     - what it took: `prompt_tokens`, `completion_tokens`, `reasoning_tokens`, `cached_tokens`,
-      `tokens` (prompt and completion), `answer_characters` (to within 3, of relayed answers, whose
-      tokens are estimates; else 0), `cost_usd` (NaN: unknown), `seconds_model`, `seconds_build`,
+      `tokens` (prompt and completion; like those before NaN where nobody counted),
+      `answer_characters` (to within 3, of relayed answers, whose tokens are estimates; else 0),
+      `cost_usd` (NaN: unknown), `seconds_model`, `seconds_build`,
       `seconds_judge`, `seconds_profile`, `seconds_wall` (their sum),
       `seconds_device` (lies within: judged calls, and all of profiling, which has the device to
       itself), `headers`, `build_cached`, `attempts`, `repeated`,
@@ -98,8 +101,10 @@ def run_folders(path: Path) -> list[Path]:
 
 
 def read_records(folder: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The line number and the record of each turn, as written; a torn last line is passed over."""
+    """The line number and the record of each turn, with the profile that was asked for later; a
+    torn last line is passed over."""
     file = folder / FILE
+    profiled: dict[Any, TurnRecord] = {**profiled_later(folder)}
     with file.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             try:
@@ -112,7 +117,8 @@ def read_records(folder: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 ) from error
             if not isinstance(record, dict):
                 raise UsageError(f"{file} line {number} is not a turn; remove that line")
-            yield number, record
+            later = profiled and profiled.get(tuple(map(record.get, TurnKey._fields)))
+            yield number, later.as_json() if later else record
 
 
 def _rows(folder: Path) -> Iterator[dict[str, Any]]:
@@ -235,13 +241,13 @@ def _row(record: Mapping[str, Any]) -> dict[str, Any]:
         "bottleneck": profile.get("bottleneck", ""),
         "rung": profile.get("rung", ""),
         **{
-            name: int(usage[name])
+            name: _count(usage[name])
             for name in ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens")
         },
-        "tokens": int(usage["prompt_tokens"]) + int(usage["completion_tokens"]),
-        "answer_characters": CHARACTERS_PER_TOKEN
-        * int(usage["completion_tokens"])
-        * record["model"].startswith("relay/"),
+        "tokens": _count(usage["prompt_tokens"]) + _count(usage["completion_tokens"]),
+        "answer_characters": CHARACTERS_PER_TOKEN * _count(usage["completion_tokens"])
+        if record["model"].startswith("relay/")
+        else 0,
         "cost_usd": _number(usage["cost_usd"]),
         **{
             f"seconds_{part}": float(seconds[part])
@@ -259,6 +265,10 @@ def _row(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _number(value: float | None) -> float:
     return float("nan") if value is None else float(value)
+
+
+def _count(value: int | None) -> float:
+    return float("nan") if value is None else int(value)
 
 
 def run_config(folder: Path) -> dict[str, Any]:

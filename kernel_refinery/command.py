@@ -24,6 +24,8 @@ COMMANDS = {
     "compare": Command("experiments.compare", "compare runs, with intervals"),
     "report": Command("experiments.report", "write a report of runs or of a study"),
     "study": Command("experiments.matrix", "run a planned study"),
+    "mcp": Command("agent.mcp", "open a session, in which a coding agent is the loop"),
+    "tool": Command("agent.tool", "use the tools of an open session"),
     "desk": Command("agent.desk", "share a relay's prompts out, and take the answers back"),
     "problems": Command("problems.list", "list the problems"),
     "serve": Command("evaluator.serve.__main__", "give verdicts to other programs, over HTTP"),

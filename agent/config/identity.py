@@ -20,6 +20,8 @@ MAY_CHANGE = frozenset(
         "budget_usd",
         "budget_tokens",
         "budget_seconds",
+        "budget_device_seconds",
+        "budget_profiles",
         "allow_unpriced",
         "confirm",
     }

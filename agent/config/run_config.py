@@ -22,6 +22,8 @@ class Strategy(StrEnum):
     REFINE = "refine"
     SAMPLE = "sample"
     HYBRID = "hybrid"
+    AGENT = "agent"
+    """A session: a coding agent decides what it tries, and is told what refine is."""
 
 
 def _model_arguments(arguments: dict[str, Scalar]) -> dict[str, Scalar]:
@@ -92,7 +94,7 @@ class RunSettings(JudgeOptions):
     it in all cells."""
     budget: Annotated[
         int,
-        CommandOption("Billed completions per problem, the same for every strategy.", "N"),
+        CommandOption("Billed completions per problem. Of a session: evaluations.", "N"),
     ] = Field(default=10, ge=1)
     drafts: Annotated[
         int | None,
@@ -118,7 +120,7 @@ class RunSettings(JudgeOptions):
         Field(gt=0),
         CommandOption("Per problem: no further call once this much is spent.", "USD"),
     ] = None
-    """Like the next two: the first limit that is reached stops a problem."""
+    """Like the next three: the first limit that is reached stops a problem."""
     budget_tokens: Annotated[
         int | None,
         Field(ge=1),
@@ -129,6 +131,15 @@ class RunSettings(JudgeOptions):
         Field(gt=0),
         CommandOption("Per problem: no further call once this much wall time is spent.", "S"),
     ] = None
+    budget_device_seconds: Annotated[
+        float | None,
+        Field(gt=0),
+        CommandOption("Per problem: nothing more is judged once the device was busy so long.", "S"),
+    ] = None
+    budget_profiles: Annotated[
+        int, CommandOption("Per problem: so often the agent may have a kernel profiled.", "N")
+    ] = Field(default=3, ge=0)
+    """Of a session alone: a run profiles each correct kernel, if its feedback needs it."""
     allow_unpriced: Annotated[
         bool,
         CommandOption("Run a model of unknown price although --budget-usd cannot be kept."),

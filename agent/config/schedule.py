@@ -2,7 +2,8 @@
 
 First come independent drafts: samples 0, 1, ..., of one turn each. Then the best drafts are
 refined, the best one first and each in its turn, until the budget is spent. `sample` is nothing but
-drafts, `refine` is one draft that is refined, and `hybrid` is several of which the best are.
+drafts, `refine` is one draft that is refined, and `hybrid` is several of which the best are. The
+turns of `agent` are those of `refine`: they differ in who decides when the next one comes.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def answer_cost_usd(arguments: Arguments, usage: Usage, response: Any) -> float 
     """
     prices = explicit_prices(arguments)
     if prices is not None:
-        return prices.cost_usd(usage.prompt_tokens, usage.completion_tokens)
+        return prices.cost_usd(usage.prompt_tokens or 0, usage.completion_tokens or 0)
     cost = getattr(response, "_hidden_params", {}).get("response_cost")
     return float(cost) if isinstance(cost, int | float) and cost > 0 else None
 

@@ -13,7 +13,7 @@ from agent.loop.deduplication import Deduplication
 from agent.loop.deps import Deps, settings_of
 from agent.loop.environment import record_environment, record_isolation, refuse_other_device
 from agent.loop.graph import Machine
-from agent.loop.judging import Profiler
+from agent.loop.judging import Judging, Profiler
 from agent.loop.nodes import seconds_of
 from agent.loop.problem_check import ProblemCheck
 from agent.loop.problem_run import ProblemRun
@@ -60,47 +60,16 @@ def drive(
     problem, and for what the provider refuses for good (`ModelRefusedError`); what is recorded by
     then stays.
     """
-    for problem in problems:
-        if store.log.progress(problem.id).problem_hash not in (None, problem.hash):
-            raise UsageError(
-                f"{problem.path}{' or its weights' if problem.weights else ''} has changed since"
-                f" {store.path} was begun; choose another folder with -o, or start over with --redo"
-            )
-    device_name = place.device_name if place else describe(config.first_device).name
-    refuse_other_device(store, device_name)
-    hardware = hardware_of(config, place)
     stop = stop or threading.Event()
-    one_at_a_time = _OneAtATime(watch or Display())
-    ledger, deduplication = _ledger(problems, store), Deduplication(store)
-    changed = threading.Condition()
     machine = Machine(first_wait_s, profiles=config.shown_feedback.needs_profile)
-    problem_runs = [
-        ProblemRun(
-            Deps(
-                config=config,
-                problem=problem,
-                hardware=hardware,
-                device_name=device_name,
-                client=client,
-                executor=executor,
-                check=(checks or {}).get(problem.id)
-                or ProblemCheck(executor, problem, settings_of(config), config.rival),
-                profiler=profiler,
-                store=store,
-                deduplication=deduplication,
-                ledger=ledger,
-                turns=ProblemTurns(config, problem.id, store, ledger, stop, changed),
-                watch=one_at_a_time,
-                stop=stop,
-            ),
-            machine,
-        )
-        for problem in problems
-    ]
+    judging = Judging(executor, profiler, place)
+    begun = begin(config, problems, client, judging, store, watch or Display(), stop, checks)
+    problem_runs = [ProblemRun(deps, machine) for deps in begun]
+    changed = begun[0].turns.changed
     if any(problem_run.turns.has_work for problem_run in problem_runs):
         if not config.is_in_rounds:
             executor.prepare(config.workers, config.backend)  # while the model answers
-        record_environment(store, device_name, config.executor)
+        record_environment(store, begun[0].device_name, config.executor)
     with ThreadPoolExecutor(2 * config.workers, thread_name_prefix="turns") as pool:
         queue = TurnQueue(problem_runs, changed)
         work = (queue.take_turns, queue.finish_problems)
@@ -117,6 +86,52 @@ def drive(
     run = RunResult(run=store.path, problems=results, interrupted=interrupted)
     store.save_result(run)
     return run
+
+
+def begin(
+    config: RunConfig,
+    problems: Sequence[Problem],
+    client: ModelClient,
+    judging: Judging,
+    store: RunStore,
+    watch: Display,
+    stop: threading.Event,
+    checks: Mapping[str, ProblemCheck] | None = None,
+) -> list[Deps]:
+    """What the turns of each problem work with. Raises `UsageError` as `drive`."""
+    for problem in problems:
+        if store.log.progress(problem.id).problem_hash not in (None, problem.hash):
+            raise UsageError(
+                f"{problem.path}{' or its weights' if problem.weights else ''} has changed since"
+                f" {store.path} was begun; choose another folder with -o, or start over with --redo"
+            )
+    executor, place = judging.executor, judging.place
+    device_name = place.device_name if place else describe(config.first_device).name
+    refuse_other_device(store, device_name)
+    hardware = hardware_of(config, place)
+    one_at_a_time = _OneAtATime(watch)
+    ledger, deduplication = _ledger(problems, store), Deduplication(store)
+    changed = threading.Condition()
+    return [
+        Deps(
+            config=config,
+            problem=problem,
+            hardware=hardware,
+            device_name=device_name,
+            client=client,
+            executor=executor,
+            check=(checks or {}).get(problem.id)
+            or ProblemCheck(executor, problem, settings_of(config), config.rival),
+            profiler=judging.profiler,
+            store=store,
+            deduplication=deduplication,
+            ledger=ledger,
+            turns=ProblemTurns(config, problem.id, store, ledger, stop, changed),
+            watch=one_at_a_time,
+            stop=stop,
+        )
+        for problem in problems
+    ]
 
 
 def hardware_of(config: RunConfig, place: Place | None = None) -> Hardware:

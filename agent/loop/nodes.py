@@ -17,10 +17,14 @@ from agent.config.feedback_spec import Component, Control
 from agent.config.schedule import call_seed, schedule_of
 from agent.llm.failure import ModelError
 from agent.loop.deps import Deps
+from agent.loop.next_prompt import (
+    check_problem,
+    feedback_on,
+    memory_before,
+    prompt_with,
+    refined_by,
+)
 from agent.prompt.answer import AnswerSoFar, extract
-from agent.prompt.feedback import Memory, remember, sections
-from agent.prompt.prompt import Frame, render_prompt
-from agent.prompt.shuffled import choose
 from agent.record.completion import CompletionRequest, Message
 from agent.record.durable import StoreError
 from agent.record.events import (
@@ -38,11 +42,10 @@ from agent.record.turn_log import TurnKey, key_of
 from evaluator.errors import InfrastructureError, IsolationError, UnusableReferenceError
 from evaluator.evaluation import Candidate, Evaluation, EvaluationRequest, Seconds, Status
 from evaluator.reason import Reason
-from evaluator.rival import Rival
 from problems.sizes import SizeClass
 from tools.advice.score import score
 from tools.execute import execute as judge
-from tools.profiling.profile_report import AdviceScore
+from tools.profiling.profile_report import AdviceScore, Profile
 
 if TYPE_CHECKING:
     from langgraph.runtime import Runtime
@@ -82,9 +85,7 @@ def propose(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
     turn = store.pending_turn(key)
     if turn is None:
         with _announcing_retries(runtime, key):
-            found = deps.check.run()
-        if _rival(deps) is None and deps.config.rival != "none":
-            store.save_rival(key.problem, found)
+            check_problem(deps)
     deps.watch.notice(TurnStarted(*key, deps.turns.call_of(key)))
     turn = turn or store.journal(key, _new_turn(deps, key))
     if not store.has_completion(turn.completion):
@@ -94,40 +95,17 @@ def propose(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
 
 
 def _new_turn(deps: Deps, key: TurnKey) -> PendingTurn:
-    config, store = deps.config, deps.store
-    memory, shown = _memory_before(deps, key), config.shown_feedback
-    shuffled = choose(config, store.log, key, memory.base) if memory.base else None
-    other = shuffled[1] if shuffled else None
-    feedback = tuple(sections(shown, memory, store.kernel, other, _rival(deps)))
-    frame = Frame(
-        reference=deps.reference,
-        hardware=deps.hardware,
-        hidden_sizes=deps.problem.has_hidden_sizes,
-        cases=deps.problem.cases(SizeClass.of(deps.config.first_device)),
-        rival=_rival(deps),
-    )
-    spent = store.log.progress(key.problem).spent
-    refined = memory.base if Component.KERNEL in shown else None
-    works = refined is not None and refined.is_correct
-    prompt = render_prompt(config, frame, key.turn, feedback, spent, shows_answer=works)
+    store, memory = deps.store, memory_before(deps, key)
+    feedback, shuffled = feedback_on(deps, key, memory)
+    refined = refined_by(deps, memory)
+    prompt = prompt_with(deps, key, memory, feedback)
     return PendingTurn(
         prompt=store.save_prompt(prompt.text),
         completion=request_hash(_model_request(deps, key, prompt.text)),
         parent=refined.candidate if refined else None,
         prompt_ledger=prompt.ledger,
-        shuffled_with=shuffled[0] if shuffled else None,
+        shuffled_with=shuffled,
     )
-
-
-def _rival(deps: Deps) -> Rival | None:
-    """What every prompt of the run shows, as it was first measured."""
-    return deps.store.rival(deps.problem.id) if deps.config.rival != "none" else None
-
-
-def _memory_before(deps: Deps, key: TurnKey) -> Memory:
-    """What the prompt of a turn was, or is, built from: the turns of its sample before it."""
-    turns = deps.store.log.of(key.problem, key.sample)
-    return remember(deps.config, [turn for turn in turns if turn.turn < key.turn])
 
 
 def _model_request(deps: Deps, key: TurnKey, prompt: str) -> CompletionRequest:
@@ -254,9 +232,7 @@ def _profiled(deps: Deps, key: TurnKey, turn: PendingTurn) -> PendingTurn:
             turn = turn.updated(profile=earlier.profile, profiled_with=str(first))
             return deps.store.journal(key, turn)
         try:
-            candidate = Candidate(source=deps.store.kernel(kernel), backend=deps.config.backend)
-            request = EvaluationRequest.of(deps.problem, deps.settings, candidate=candidate)
-            found = deps.profiler(request, verdict)
+            found = profile_of(deps, kernel, verdict)
         except InfrastructureError as failure:
             found, error = None, str(failure) or type(failure).__name__
         took = found.seconds if found and found.seconds else deps.clock() - began
@@ -265,6 +241,13 @@ def _profiled(deps: Deps, key: TurnKey, turn: PendingTurn) -> PendingTurn:
     deps.deduplication.learn(key, turn)
     deps.ledger.charge(key.problem, Spent(seconds=TurnSeconds(profile=took)))
     return turn
+
+
+def profile_of(deps: Deps, kernel: str, verdict: Evaluation) -> Profile:
+    """Raises `InfrastructureError`."""
+    candidate = Candidate(source=deps.store.kernel(kernel), backend=deps.config.backend)
+    request = EvaluationRequest.of(deps.problem, deps.settings, candidate=candidate)
+    return deps.profiler(request, verdict)
 
 
 def decide(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
@@ -336,7 +319,7 @@ def turn_record(deps: Deps, key: TurnKey, turn: PendingTurn) -> TurnRecord:
         backend=config.backend,
         device=verdict.device or deps.device_name,
         finish_reason=answer.finish_reason,
-        advice_scores=_advice_scores(deps, key, turn),
+        advice_scores=scores_of(deps, key, turn.profile),
         usage=turn.wasted + answer.usage,
         attempts=answer.attempts,
         seconds=seconds_of(turn, answer.seconds),
@@ -356,12 +339,13 @@ def seconds_of(turn: PendingTurn, model: float = 0.0) -> TurnSeconds:
     )
 
 
-def _advice_scores(deps: Deps, key: TurnKey, turn: PendingTurn) -> tuple[AdviceScore, ...]:
-    """Scores of the advice in this turn's prompt, which was given for the kernel to refine."""
+def scores_of(deps: Deps, key: TurnKey, profile: Profile | None) -> tuple[AdviceScore, ...]:
+    """Scores, by a turn's profile, of the advice in its prompt, which was given for the kernel to
+    refine."""
     advised = deps.config.shown_feedback.control_of(Component.ADVICE) is Control.REAL
-    if not advised or turn.profile is None:
+    if not advised or profile is None:
         return ()
-    base = _memory_before(deps, key).base
+    base = memory_before(deps, key).base
     if base is None or base.profile is None:
         return ()
-    return tuple(score(advice, base.profile, turn.profile) for advice in base.profile.advice)
+    return tuple(score(advice, base.profile, profile) for advice in base.profile.advice)

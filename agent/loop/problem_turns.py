@@ -24,7 +24,7 @@ def exhausted(config: RunConfig, spent: Spent) -> Stop | None:
     """
     if spent.calls >= config.budget:
         return Stop.CALLS
-    if config.budget_tokens is not None and spent.tokens >= config.budget_tokens:
+    if config.budget_tokens is not None and (spent.tokens or 0) >= config.budget_tokens:
         return Stop.TOKENS
     if config.budget_usd is not None:
         if spent.unpriced and not config.allow_unpriced:
@@ -33,6 +33,9 @@ def exhausted(config: RunConfig, spent: Spent) -> Stop | None:
             return Stop.USD
     if config.budget_seconds is not None and spent.wall_seconds >= config.budget_seconds:
         return Stop.SECONDS
+    busy_s = config.budget_device_seconds
+    if busy_s is not None and spent.device_seconds >= busy_s:
+        return Stop.DEVICE_SECONDS
     return None
 
 

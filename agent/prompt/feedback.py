@@ -24,6 +24,7 @@ from evaluator.settings import BaselineName
 from tools.advice.words import in_vain, moved_words
 from tools.diagnosis.diagnose import explain
 
+KERNEL_TITLES = ("The kernel to refine", "The last kernel")
 SourceReader = Callable[[str], str]
 """From a kernel's hash to its source."""
 
@@ -73,7 +74,7 @@ def sections(
         return
     if Component.KERNEL in feedback and base is not None and base.candidate is not None:
         whose = f"From turn {base.turn} ({memory.which})."
-        yield _kernel("The kernel to refine", whose, base, read_source)
+        yield _kernel(KERNEL_TITLES[0], whose, base, read_source)
     if Component.EXECUTION in feedback:
         yield _execution(feedback, memory, read_source, rival)
     if (Component.KERNEL in feedback or Component.EXECUTION in feedback) and len(
@@ -81,7 +82,7 @@ def sections(
     ) > 1:
         yield _table(feedback, memory.earlier)
     if Component.KERNEL in feedback and _last_is_shown(memory):
-        yield _kernel("The last kernel", f"From turn {last.turn}.", last, read_source)
+        yield _kernel(KERNEL_TITLES[1], f"From turn {last.turn}.", last, read_source)
     if base is not None:
         tried = in_vain([score for turn in memory.earlier for score in turn.advice_scores])
         scores, timing = last.advice_scores, base.evaluation.timing

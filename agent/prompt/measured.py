@@ -21,6 +21,7 @@ from tools.advice.words import advice_lines, score_lines
 from tools.profiling.profile_facts import shortened
 from tools.profiling.profile_report import AdviceScore, KernelShare, Profile
 
+ADVICE_TITLE = "What to change"
 RAW_KERNELS = 3
 """The hottest ones, whose figures R shows."""
 _NAME_WIDTH = 60
@@ -98,7 +99,7 @@ def _advice(subject: Subject, turn: int | None) -> Section | None:
     if subject.scores:
         lines += ["", "What became of the advice before:", ""]
         lines += [f"- {line}" for line in score_lines(subject.scores)]
-    return Section("What to change", "\n".join(lines))
+    return Section(ADVICE_TITLE, "\n".join(lines))
 
 
 def _beaten_by(subject: Subject) -> str:

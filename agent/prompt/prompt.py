@@ -181,9 +181,12 @@ def limits_left(config: RunConfig, spent: Spent) -> Iterator[str]:
     if config.budget_usd is not None:
         yield f"${max(0.0, config.budget_usd - spent.priced_usd):.2f}"
     if config.budget_tokens is not None:
-        yield f"{max(0, config.budget_tokens - spent.tokens):,} tokens"
+        yield f"{max(0, config.budget_tokens - (spent.tokens or 0)):,} tokens"
     if config.budget_seconds is not None:
         yield f"{max(0.0, config.budget_seconds - spent.wall_seconds):.0f} s"
+    if config.budget_device_seconds is not None:
+        left_s = max(0.0, config.budget_device_seconds - spent.device_seconds)
+        yield f"{left_s:.0f} s of the device"
 
 
 def render(name: str, **values: object) -> str:

@@ -18,6 +18,8 @@ from agent.record.durable import StoreError, disk_errors_told, is_leftover, writ
 from agent.record.run_files import RunFiles
 from problems.errors import UsageError
 
+SESSION = "session"
+"""The folder of an open session's socket."""
 OURS = (
     "config.yaml",
     "environment.json",
@@ -27,10 +29,12 @@ OURS = (
     "prompts",
     "completions",
     "pending",
+    "profiled",
     "profiles",
     "best",
     "confirmations",
     "rivals",
+    SESSION,
 )
 """Everything that `--redo` removes."""
 _WAIT_S = 0.5
@@ -70,7 +74,7 @@ def claim(config: RunConfig, *, redo: bool) -> TextIO:
         if redo:
             _clear(path)
         elif files.config_path.exists():
-            _check_same(files.config(), config)
+            check_same(files.config(), config)
         elif (path / "turns.jsonl").exists():
             raise UsageError(
                 f"{path} holds turns but no config.yaml; choose another folder with -o, or start"
@@ -132,7 +136,8 @@ def _clear(path: Path) -> None:
                 entry.unlink(missing_ok=True)
 
 
-def _check_same(there: RunConfig, wanted: RunConfig) -> None:
+def check_same(there: RunConfig, wanted: RunConfig) -> None:
+    """Raise `UsageError` where a run goes on with other settings."""
     difference = first_difference(there, wanted)
     if difference is not None:
         key, old, new = difference

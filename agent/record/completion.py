@@ -45,10 +45,11 @@ class Sum(Record):
 
 
 class Usage(Sum):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    reasoning_tokens: int = 0
-    cached_tokens: int = 0
+    prompt_tokens: int | None = 0
+    """Like the next three: None where nobody counted."""
+    completion_tokens: int | None = 0
+    reasoning_tokens: int | None = 0
+    cached_tokens: int | None = 0
     cost_usd: float | None = None
     """None: the price is unknown. 0.0 only for what is known to be free."""
 

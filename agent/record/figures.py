@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agent.config.run_config import RunConfig, Strategy
+from agent.record.completion import Usage
 from agent.record.confirmation import Confirmation
 from agent.record.turn import PromptLedger, TurnRecord
 from evaluator.evaluation import Evaluation, Timing
@@ -74,6 +75,12 @@ def cost(usd: float | None) -> str:
     return f"${usd:.2f}" if usd >= 1 else f"${usd:.3f}" if usd >= 0.001 else f"${usd:.1g}"
 
 
+def tokens(usage: Usage) -> str:
+    """`1,200 + 340 tokens`: of prompts and of answers."""
+    counted = (usage.prompt_tokens, usage.completion_tokens)
+    return "tokens unknown" if None in counted else "{:,} + {:,} tokens".format(*counted)
+
+
 def duration(seconds: float) -> str:
     """`7.4 s`, `0:34`, `12:05`, `1:02:07`."""
     if seconds < 10:
@@ -87,7 +94,7 @@ def place(record: TurnRecord) -> str:
     """`turn 3` or `sample 3`, counted from 0 as in the records, the prompts and `agent.show`. Of
     hybrid `draft 3`, and `draft 3.1` for its first refinement."""
     match record.strategy:
-        case Strategy.REFINE:
+        case Strategy.REFINE | Strategy.AGENT:
             return f"turn {record.turn}"
         case Strategy.SAMPLE:
             return f"sample {record.sample}"

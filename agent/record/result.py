@@ -22,8 +22,11 @@ class Stop(StrEnum):
     TOKENS = "tokens"
     USD = "usd"
     SECONDS = "seconds"
+    DEVICE_SECONDS = "device_seconds"
     UNPRICED = "unpriced"
     """A call came back without a known price while dollars were limited."""
+    FINISHED = "finished"
+    """The agent said that it was done."""
     INTERRUPTED = "interrupted"
     ANSWERS = "answers"
     """Prompts are written, and a later command finds their answers."""
@@ -50,8 +53,10 @@ class Spent(Usage):
     seconds: TurnSeconds = TurnSeconds()
 
     @property
-    def tokens(self) -> int:
-        """Prompt and completion tokens; completion tokens include the reasoning."""
+    def tokens(self) -> int | None:
+        """Prompt and completion tokens; completion tokens include the reasoning. None: unknown."""
+        if self.prompt_tokens is None or self.completion_tokens is None:
+            return None
         return self.prompt_tokens + self.completion_tokens
 
     @property
@@ -59,6 +64,11 @@ class Spent(Usage):
         """Model, build, judge and profile seconds, summed over turns; `device` lies within."""
         seconds = self.seconds
         return seconds.model + seconds.build + seconds.judge + seconds.profile
+
+    @property
+    def device_seconds(self) -> float:
+        """Profiling has the device to itself."""
+        return self.seconds.device + self.seconds.profile
 
 
 def charge_for(usage: Usage, seconds: TurnSeconds) -> Spent:

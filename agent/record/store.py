@@ -138,6 +138,15 @@ class RunStore(RunFiles, AbstractContextManager["RunStore"]):
             self.journal(key, unmarked)
             raise
 
+    def forget(self, key: TurnKey) -> None:
+        """As if the turn in progress had never been answered."""
+        turn = self._pending.pop(key, None)
+        with disk_errors_told(self.path):
+            if turn is not None:
+                self.completion_path(turn.completion).unlink(missing_ok=True)
+                self._answers.pop(turn.completion, None)
+            self._pending_path(key).unlink(missing_ok=True)
+
     # What a turn leaves behind.
 
     def save_prompt(self, text: str) -> str:

@@ -1,20 +1,27 @@
-"""`turns.jsonl`: what has happened, one record a turn, append-only. The one truth of a run."""
+"""`turns.jsonl`: what has happened, one record a turn, append-only. The one truth of a run.
+
+An agent may ask for a profile once a turn is recorded: `profiled/<problem>.jsonl` holds such turns
+with their profile, and who reads turns gets these.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Set
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from agent.record.durable import append_durably
+from agent.record.durable import append_durably, write_durably
 from agent.record.progress import Progress
-from agent.record.turn import TurnRecord
+from agent.record.result import Spent
+from agent.record.turn import TurnRecord, TurnSeconds
 from problems.errors import UsageError
 
 FILE = "turns.jsonl"
+PROFILED = "profiled"
 
 
 class TurnKey(NamedTuple):
@@ -35,8 +42,15 @@ def read_turns(run: Path) -> Iterator[TurnRecord]:
 
     A last line that a kill tore is passed over. Raises `UsageError` for any other bad line.
     """
+    profiled = profiled_later(run)
     for _, _, record in _read(run / FILE):
-        yield record
+        yield profiled.get(key_of(record), record)
+
+
+def profiled_later(run: Path) -> dict[TurnKey, TurnRecord]:
+    """The turns whose kernels were profiled after they had been recorded. Raises `UsageError`."""
+    files = sorted((run / PROFILED).glob("*.jsonl"))
+    return {key_of(record): record for file in files for _, _, record in _read(file)}
 
 
 def has_turns(run: Path) -> bool:
@@ -72,13 +86,14 @@ class TurnLog:
     def __init__(self, run: Path) -> None:
         """Read what is there and repair a torn last line. Raises `UsageError` for a bad one."""
         self._path = run / FILE
+        self._profiled = profiled_later(run)
         self._lock = threading.Lock()
         self._offsets: dict[str, dict[tuple[int, int], int]] = {}
         self._progress: dict[str, Progress] = {}
         end, is_whole = 0, True
         for offset, line, record in _read(self._path):
             if key_of(record) not in self:
-                self._note(record, offset)
+                self._note(self._whole(record), offset)
             end, is_whole = offset + len(line), line.endswith(b"\n")
         if self._path.exists():
             with self._path.open("r+b") as file:
@@ -89,6 +104,24 @@ class TurnLog:
     def _note(self, record: TurnRecord, offset: int) -> None:
         self._offsets.setdefault(record.problem, {})[record.sample, record.turn] = offset
         self._progress[record.problem] = self.progress(record.problem).after(record)
+
+    def _whole(self, record: TurnRecord) -> TurnRecord:
+        return self._profiled.get(key_of(record), record)
+
+    def add_profile(self, record: TurnRecord) -> None:
+        """Write down a recorded turn with the profile that it had not."""
+        problem = record.problem
+        with self._lock:
+            known = [each for each in self._profiled.values() if each.problem == problem]
+            lines = (f"{each.model_dump_json()}\n" for each in (*known, record))
+            write_durably(self._path.parent / PROFILED / f"{problem}.jsonl", "".join(lines))
+            self._profiled[key_of(record)] = record
+            spent = Spent(seconds=TurnSeconds(profile=record.seconds.profile))
+            before = self._progress[problem]
+            self._progress[problem] = replace(before, spent=before.spent + spent)
+
+    def profiles_asked(self, problem: str) -> int:
+        return sum(key.problem == problem for key in self._profiled)
 
     def append(self, record: TurnRecord) -> bool:
         """Write `record` unless its key is there already; says whether it was written."""
@@ -122,5 +155,5 @@ class TurnLog:
         with self._path.open("rb") as file:
             for _, offset in chosen:
                 file.seek(offset)
-                records.append(TurnRecord.model_validate_json(file.readline()))
+                records.append(self._whole(TurnRecord.model_validate_json(file.readline())))
         return records

@@ -22,7 +22,9 @@ _STOPPED = {
     Stop.TOKENS: "stopped by --budget-tokens",
     Stop.USD: "stopped by --budget-usd",
     Stop.SECONDS: "stopped by --budget-seconds",
+    Stop.DEVICE_SECONDS: "stopped by --budget-device-seconds",
     Stop.UNPRICED: "stopped: an answer came without a price (--allow-unpriced goes on)",
+    Stop.FINISHED: "finished by the agent",
     Stop.INTERRUPTED: "interrupted",
     Stop.ANSWERS: "waits for answers",
 }
@@ -143,7 +145,8 @@ def _spent(spent: Spent) -> str:
     if spent.cost_usd is None:
         cost = f"cost unknown ({spent.unpriced} answers without a price)"
     calls = f"{spent.calls} call{'s' * (spent.calls != 1)}"
-    return f"{calls}, {spent.tokens:,} tokens, {cost}, {figures.duration(spent.wall_seconds)}"
+    tokens = "tokens unknown" if spent.tokens is None else f"{spent.tokens:,} tokens"
+    return f"{calls}, {tokens}, {cost}, {figures.duration(spent.wall_seconds)}"
 
 
 def result_json(result: RunResult, config: RunConfig, problems: Sequence[Problem]) -> str:

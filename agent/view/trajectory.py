@@ -197,9 +197,8 @@ def _spent(record: TurnRecord) -> str:
     if seconds.profile:
         phases.append(("profile", seconds.profile))
     times = ", ".join(f"{name} {figures.duration(value)}" for name, value in phases)
-    tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens"
     again = f", repeated {record.repeated}x" if record.repeated else ""
-    return f"{times}; {tokens}, {figures.cost(usage.cost_usd)}{again}"
+    return f"{times}; {figures.tokens(usage)}, {figures.cost(usage.cost_usd)}{again}"
 
 
 def _texts(record: TurnRecord, files: RunFiles, prompt: bool, answer: bool) -> Iterator[Line]:

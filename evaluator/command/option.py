@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, get_type_hints
 
@@ -69,11 +69,14 @@ def validated(model: type[Model], given: Mapping[str, object]) -> Model:
         raise UsageError(f"{option_name(model, str(first['loc'][0]))}: {text}") from error
 
 
-def takes_options(model: type[BaseModel]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def takes_options(
+    model: type[BaseModel], without: Collection[str] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Adds the options of `model` to a Typer command, before the command's own parameters.
 
     The command gets those that were given, as text, in its parameter `given`. Where it has a
-    parameter of an option's name, it has declared that option itself.
+    parameter of an option's name, it has declared that option itself. `without`: fields that it
+    does not take.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -86,7 +89,7 @@ def takes_options(model: type[BaseModel]) -> Callable[[Callable[..., None]], Cal
         added = {
             name: _parameter(model, name, option)
             for name, option in options_of(model).items()
-            if name not in own
+            if name not in own and name not in without
         }
 
         @functools.wraps(command)

@@ -39,7 +39,10 @@ def common_ground(
     problems, left_out = _problems(a, b, common=common)
     made = [_calls_made(run, problems) for run in runs]
     # A limit that ended no problem makes no difference.
-    if any(min(c.values()) < run.budget for run, c in zip((a, b), made, strict=True)):
+    if any(
+        min(c.values()) < run.budget and run.strategy != "agent"
+        for run, c in zip((a, b), made, strict=True)
+    ):
         _refuse_difference(a, b, "limits")
     agreed = _calls(a, b, made, calls)
     notes = (
@@ -47,6 +50,7 @@ def common_ground(
         *_notes(runs),
         *_unconfirmed(runs, problems),
         *_limits(a, b, problems, agreed, made),
+        *_currencies(runs, problems, agreed),
     )
     return CommonGround(problems, agreed, notes)
 
@@ -124,7 +128,8 @@ def _calls(a: RunFacts, b: RunFacts, made: Sequence[dict[str, int]], wanted: int
         return calls
     for side, run, counts in (("A", a, made[0]), ("B", b, made[1])):
         name = min(counts, key=lambda problem: counts[problem])
-        if counts[name] < calls:
+        # An agent ends a problem when it likes.
+        if counts[name] < calls and run.strategy != "agent":
             raise UsageError(
                 f"{side} ({run.run}) has made {counts[name]} of {calls} calls on {name}; finish it"
                 f" with the command that began it, or {remedy}"
@@ -144,9 +149,29 @@ def _limits(
         total, short = calls * len(problems), sum(min(count, calls) for count in counts.values())
         if short < total:
             yield (
-                f"{side} made {short} of {total} calls ({run.limits}); what was not called counts"
-                " as no kernel"
+                f"{side} made {short} of {total} calls ({run.limits or 'the agent ended it'}); what"
+                " was not called counts as no kernel"
             )
+
+
+def _currencies(
+    runs: tuple[LoadedRun, LoadedRun], problems: Sequence[str], calls: int
+) -> Iterator[str]:
+    """With an agent: it spends its evaluations otherwise than a run, so what is equal is said."""
+    facts = [run.facts for run in runs]
+    if all(each.strategy != "agent" for each in facts):
+        return
+    limits = {each.limits for each in facts}
+    also = f" within {limits.pop()}" if len(limits) == 1 and limits != {""} else ""
+    spent = [run.turns[run.turns["problem"].isin(problems)] for run in runs]
+    device = [turns["seconds_device"].sum() / len(problems) for turns in spent]
+    yield (
+        f"held equal: at most {calls} evaluations a problem{also}; device seconds a problem are"
+        f" {device[0]:.1f} in A and {device[1]:.1f} in B"
+    )
+    for side, turns in zip("AB", spent, strict=True):
+        if turns["tokens"].isna().any():
+            yield f"{side}: tokens are not known, and are not held equal"
 
 
 def _notes(runs: tuple[LoadedRun, LoadedRun]) -> Iterator[str]:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 NOTES = {
     "offline/": "rule-based kernel writer, not a language model",
     "replay/": "recorded answers",
+    "agent/": "a coding agent in a loop of its own",
     "relay/": "answered through files, by a person or another program",
 }
 

@@ -14,7 +14,7 @@ from experiments.analysis.arrays import BoolArray, FloatArray
 from experiments.analysis.measures import BY_CALL, MEASURES, Measure, Unit, last_values
 from experiments.analysis.outcomes import Outcomes, outcomes
 from experiments.analysis.run_facts import LoadedRun, RunFacts
-from experiments.analysis.statistics import Interval, Resamples, finite, interval_of
+from experiments.analysis.statistics import Interval, Resamples, finite, interval_of, whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +76,8 @@ class ProblemReport(Record):
     best_call: int | None
     """The call that found it, from 1."""
     candidate: str
-    tokens: int
+    tokens: int | None
+    """None: nobody counted."""
     cost_usd: float | None
     seconds_wall: float
     seconds_device: float
@@ -213,7 +214,7 @@ def problem_report(turns: pd.DataFrame) -> ProblemReport:
         bottleneck="" if best is None else best["bottleneck"],
         best_call=None if best is None else int(best["call"]) + 1,
         candidate="" if best is None else best["candidate"],
-        tokens=int(turns["tokens"].sum()),
+        tokens=whole(turns["tokens"].sum(skipna=False)),
         cost_usd=finite(turns["cost_usd"].sum(skipna=False)),
         seconds_wall=float(turns["seconds_wall"].sum()),
         seconds_device=float(turns["seconds_device"].sum()),

@@ -63,6 +63,10 @@ def finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
+def whole(count: float) -> int | None:
+    return int(count) if math.isfinite(count) else None
+
+
 @dataclass(frozen=True)
 class Resamples:
     """How often each problem is drawn: the same draws for every figure of a comparison."""

@@ -277,11 +277,14 @@ def _usage(turns: Sequence[RecordedTurn]) -> ModelUsage:
 def _model_usage(usage: Usage) -> ModelUsage:
     from inspect_ai.model import ModelUsage
 
+    # Its counts can't be unknown.
+    prompt, cached = usage.prompt_tokens or 0, usage.cached_tokens or 0
+    answer = usage.completion_tokens or 0
     return ModelUsage(
-        input_tokens=usage.prompt_tokens - usage.cached_tokens,
-        input_tokens_cache_read=usage.cached_tokens,
-        output_tokens=usage.completion_tokens,
+        input_tokens=prompt - cached,
+        input_tokens_cache_read=cached,
+        output_tokens=answer,
         reasoning_tokens=usage.reasoning_tokens,
-        total_tokens=usage.prompt_tokens + usage.completion_tokens,
+        total_tokens=prompt + answer,
         total_cost=usage.cost_usd,
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.analysis.label import model_label, model_note
 from experiments.analysis.run_facts import LoadedRun
 from experiments.analysis.run_report import ProblemReport, RunReport, problem_report, report_on
-from experiments.analysis.statistics import finite
+from experiments.analysis.statistics import finite, whole
 from experiments.analysis.table import interval
 from experiments.page.charts import curve_charts, fast_p_chart
 from experiments.page.columns import Column, columns_of, curves_of_runs
@@ -239,7 +239,7 @@ def _turn(row: dict[Any, Any], *, is_best: bool) -> TurnRow:
         verdict=row["verdict"],
         latency_us=finite(row["latency_us"]),
         bottleneck=row["bottleneck"],
-        tokens=int(row["tokens"]),
+        tokens=whole(row["tokens"]),
         cost_usd=finite(row["cost_usd"]),
         seconds=float(row["seconds_wall"]),
         plan=str(row["plan"])[:PLAN_CHARACTERS],

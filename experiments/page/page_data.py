@@ -95,7 +95,7 @@ class TurnRow(Record):
     verdict: str
     latency_us: float | None
     bottleneck: str
-    tokens: int
+    tokens: int | None
     cost_usd: float | None
     seconds: float
     plan: str

@@ -188,7 +188,7 @@ def _facts(record: TurnRecord) -> Iterator[tuple[str, str]]:
     ):
         if twin:
             yield what, f"{twin}, whose kernel is identical"
-    yield "tokens", f"{usage.prompt_tokens:,} + {usage.completion_tokens:,}"
+    yield "tokens", figures.tokens(usage).removesuffix(" tokens").removeprefix("tokens ")
     yield "cost", figures.cost(usage.cost_usd)
     for part in ("model", "build", "judge", "profile", "device"):
         if value := getattr(seconds, part):

@@ -86,6 +86,12 @@ def _run_notes(report: RunReport) -> Iterator[str]:
     short = [problem.problem for problem in report.problems if problem.calls < facts.budget]
     if short:
         yield f"fewer than {facts.budget} calls on {len(short)} problems"
+    if facts.strategy == "agent":
+        within = f" within {facts.limits}" if facts.limits else ""
+        yield (
+            f"a session: its budget is {facts.budget} evaluations a problem{within}; a run is"
+            " comparable at as many calls, or at equal device seconds"
+        )
     if len(facts.rungs) > 1:
         yield f"profiles come from different profilers ({', '.join(facts.rungs)})"
 

@@ -77,7 +77,7 @@ function turnTable(caption, whole) {
     ...(whole ? [
       { title: 'time', width: 80, value: (each) => each.turn.latency_us, cell: (each) => latencyWords(each.turn.latency_us) },
       { title: 'bottleneck', width: 150, left: true, value: (each) => each.turn.bottleneck, cell: (each) => each.turn.bottleneck.replaceAll('_', ' ') },
-      { title: 'tokens', width: 76, value: (each) => each.turn.tokens, cell: (each) => each.turn.tokens.toLocaleString('en') },
+      { title: 'tokens', width: 76, value: (each) => each.turn.tokens, cell: (each) => each.turn.tokens?.toLocaleString('en') ?? 'unknown' },
       { title: 'cost', width: 64, value: (each) => each.turn.cost_usd, cell: (each) => dollarWords(each.turn.cost_usd) },
       { title: 'wall', width: 64, value: (each) => each.turn.seconds, cell: (each) => secondWords(each.turn.seconds) },
       { title: 'plan', width: 320, left: true, value: (each) => each.turn.plan, cell: (each) => each.turn.plan },

@@ -35,6 +35,8 @@ OTHER = {
     "fork": "runs/before@2",
     "budget_tokens": 5,
     "budget_seconds": 6.0,
+    "budget_device_seconds": 7.0,
+    "budget_profiles": 8,
     "allow_unpriced": True,
     "temperature": 0.3,
     "seed": 9,

@@ -41,7 +41,10 @@ def test_a_saved_configuration_can_be_given_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        ({"strategy": "evolve"}, "--strategy: 'evolve' should be 'refine', 'sample' or 'hybrid'"),
+        (
+            {"strategy": "evolve"},
+            "--strategy: 'evolve' should be 'refine', 'sample', 'hybrid' or 'agent'",
+        ),
         ({"budget": "0"}, "--budget: '0' should be greater than or equal to 1"),
         ({"budget": "many"}, "--budget: 'many' should be a valid integer"),
         ({"budget_usd": "-1"}, "--budget-usd"),

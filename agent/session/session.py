@@ -1,0 +1,365 @@
+"""A session: a coding agent is the loop, and asks for each step by a tool.
+
+It is a run of strategy `agent`. A source that the agent sends takes the place of a model's answer:
+it goes through the same graph as one turn. What a tool answers is what the next prompt would say.
+"""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from pydantic import ValidationError
+
+from agent.config.feedback_spec import MEASURED, Component, FeedbackSpec
+from agent.config.settings_file import nearest
+from agent.loop.deps import Deps
+from agent.loop.graph import Machine
+from agent.loop.next_prompt import check_problem, feedback_on, memory_before, prompt_with
+from agent.loop.nodes import profile_of, scores_of, with_retries
+from agent.loop.problem_run import ProblemRun
+from agent.loop.problem_turns import Ledger, ProblemTurns, exhausted
+from agent.prompt.answer import extract
+from agent.prompt.feedback import KERNEL_TITLES, execution_words
+from agent.prompt.measured import ADVICE_TITLE
+from agent.prompt.prompt import limits_left, render
+from agent.prompt.section import Section
+from agent.record import events, figures
+from agent.record.completion import Completion, CompletionRequest, Tell, Usage, unheard
+from agent.record.progress import best_of
+from agent.record.result import RunResult, Spent, Stop
+from agent.record.turn import TurnRecord, TurnSeconds
+from agent.record.turn_log import TurnKey, key_of
+from agent.session.tools import (
+    MOST_CHARACTERS,
+    TOOLS,
+    Answer,
+    EvaluateTool,
+    OfProblem,
+    ProfileTool,
+    ReadTool,
+    StatusTool,
+    Tool,
+)
+from evaluator.errors import InfrastructureError
+from evaluator.evaluation import Candidate
+from tools.profiling.profile_facts import count_words
+
+_SPENT = {
+    Stop.CALLS: "all evaluations are used",
+    Stop.SECONDS: "the wall time is over",
+    Stop.DEVICE_SECONDS: "the device time is used",
+}
+_PROGRESS = {
+    events.ModelAnswered: "the kernel is built and judged",
+    events.Evaluated: "the kernel is judged",
+    events.JudgingAgain: "the best kernel is judged again",
+    events.Waiting: "our side failed, and tries again",
+}
+
+
+class RefusedError(Exception):
+    """The agent asked for what can't be; says what it can do instead."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """The agent as a model client: its answer is there already."""
+
+    source: str
+    usage: Usage
+    seconds: float
+    agent: str
+
+    def complete(
+        self, request: CompletionRequest, tell: Tell = unheard, so_far: Tell = unheard
+    ) -> Completion:
+        return Completion(
+            text=self.source,
+            model_asked=request.model,
+            model_answered=self.agent,
+            usage=self.usage,
+            seconds=self.seconds,
+        )
+
+
+NOTHING_SENT = Submission("", Usage(), 0.0, "")
+
+
+@dataclass(frozen=True)
+class _Progress(events.Display):
+    view: events.Display
+    tell: Tell
+
+    def notice(self, event: events.Event) -> None:
+        if words := _PROGRESS.get(type(event)):
+            self.tell(words)
+        if not isinstance(event, events.ProblemStarted):  # which comes with every turn
+            self.view.notice(event)
+
+
+class Session:
+    """Answers the tools. Safe to use from several threads: calls on one problem wait for each
+    other."""
+
+    def __init__(self, problems: Sequence[Deps]) -> None:
+        self._problems = {deps.problem.id: deps for deps in problems}
+        self._locks = {name: threading.Lock() for name in self._problems}
+        self._config, self._store, self._clock = (
+            problems[0].config,
+            problems[0].store,
+            problems[0].clock,
+        )
+        self._machine = Machine(1.0, profiles=False)
+        self._since: float | None = None
+        """Since then the agent has had what it needs for its next kernel; None: for no one yet."""
+        before = self._store.result()
+        self._finished = {each.problem: each for each in (before.problems if before else ())}
+
+    def call(
+        self, tool: str, arguments: Mapping[str, object], tell: Tell = unheard, agent: str = ""
+    ) -> Answer:
+        """What a tool answers. `tell` hears how far it is; `agent` is what the client calls itself.
+        Raises nothing."""
+        if tool not in TOOLS:
+            return Answer(f"There is no tool {tool!r}; {nearest(tool, TOOLS)}", "refused")
+        try:
+            given = TOOLS[tool].model_validate(dict(arguments))
+            return Answer(self._answer(given, tell, agent))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            return Answer(f"{tool} can't take this: {where}: {first['msg']}.", "refused")
+        except RefusedError as refusal:
+            return Answer(str(refusal), "refused")
+        except InfrastructureError as error:
+            said = str(error) or type(error).__name__
+        except Exception as error:  # noqa: BLE001  (our own bug: shown in full where we run)
+            traceback.print_exc()
+            said = f"an error of its own ({type(error).__name__})"
+        finally:
+            self._since = self._since or self._clock()
+        words = f"Kernel Refinery failed, not you: {said}. Nothing was charged; try the same again."
+        return Answer(words, "failed")
+
+    def _answer(self, given: Tool, tell: Tell, agent: str) -> str:
+        thought = self._thought()
+        if not isinstance(given, OfProblem):
+            return "\n".join(self._status(details=isinstance(given, StatusTool)))
+        problem = given.problem
+        if not problem and len(self._problems) == 1:
+            problem = next(iter(self._problems))
+        if problem not in self._problems:
+            near = nearest(problem, self._problems)
+            raise RefusedError(f"There is no problem {problem!r} here; {near}")
+        if isinstance(given, ReadTool):
+            return self._read(problem, tell)
+        with self._alone(problem, tell):
+            match given:
+                case EvaluateTool():
+                    return self._evaluate(problem, given, thought, tell, agent)
+                case ProfileTool():
+                    return self._profile(problem, given.turn, tell)
+                case _:
+                    return self._finish(problem, tell)
+
+    @contextmanager
+    def _alone(self, problem: str, tell: Tell) -> Iterator[None]:
+        """While no other call works on the problem; what an earlier command began is done first."""
+        if self._locks[problem].locked():
+            tell("another call works on this problem")
+        with self._locks[problem]:
+            pending = self._store.pending_turn(self._next(problem))
+            if pending is not None and self._store.has_completion(pending.completion):
+                self._take_turn(self._begun(problem, tell, NOTHING_SENT))
+            yield
+
+    def _begun(self, problem: str, tell: Tell, sent: Submission) -> Deps:
+        """What one call works with."""
+        deps, ledger = self._problems[problem], Ledger()
+        ledger.charge(problem, self._store.log.progress(problem).spent)
+        turns = ProblemTurns(
+            self._config, problem, self._store, ledger, deps.stop, deps.turns.changed
+        )
+        watch = _Progress(deps.watch, tell)
+        return replace(deps, ledger=ledger, turns=turns, watch=watch, client=sent)
+
+    def _take_turn(self, deps: Deps) -> None:
+        """Take the next turn through the graph. Where our side breaks, it was never sent; where
+        this command ends, the next one takes it."""
+        key = deps.turns.claim()
+        assert key is not None
+        deps.turns.close()
+        try:
+            self._machine.walk(deps, key)
+        except Exception:
+            if not deps.stop.is_set():
+                self._store.forget(key)
+            raise
+
+    def _next(self, problem: str) -> TurnKey:
+        return TurnKey(problem, 0, len(self._store.log.places(problem)))
+
+    def _thought(self) -> float:
+        return 0.0 if self._since is None else max(0.0, self._clock() - self._since)
+
+    def _spent(self, problem: str, thought: float) -> Spent:
+        known = self._store.log.progress(problem).spent
+        return known + Spent(seconds=TurnSeconds(model=thought))
+
+    def _why_closed(self, problem: str, thought: float) -> str:
+        """Why nothing more is evaluated; empty: it is."""
+        if problem in self._finished:
+            return "it is finished"
+        limit = exhausted(self._config, self._spent(problem, thought))
+        return _SPENT[limit] if limit else ""
+
+    def _left(self, problem: str) -> str:
+        """`left: 3 evaluations, 1 profile, 120 s`."""
+        if problem in self._finished:
+            return "finished"
+        config, spent = self._config, self._spent(problem, self._thought())
+        left = [count_words(max(0, config.budget - spent.calls), "evaluation")]
+        if config.shown_feedback.needs_profile:
+            profiles = config.budget_profiles - self._store.log.profiles_asked(problem)
+            left.append(count_words(max(0, profiles), "profile"))
+        return f"left: {', '.join([*left, *limits_left(config, spent)])}"
+
+    def _status(self, *, details: bool) -> Iterator[str]:
+        for problem in self._problems:
+            turns = self._store.log.of(problem)
+            yield f"{problem}: {count_words(len(turns), 'turn')}; {self._left(problem)}"
+            best = best_of(turns) if Component.EXECUTION in self._config.shown_feedback else None
+            if details and best is not None:
+                yield f"  best: {figures.place(best)}, {figures.outcome(best.evaluation)}"
+
+    def _read(self, problem: str, tell: Tell) -> str:
+        deps, key = self._begun(problem, tell, NOTHING_SENT), self._next(problem)
+        tell("the problem is checked")
+        with_retries(lambda: check_problem(deps))
+        memory = memory_before(deps, key)
+        shown, _ = feedback_on(deps, key, memory)
+        last = key._replace(turn=min(key.turn, self._config.budget - 1))
+        text = prompt_with(deps, last, memory, shown).text
+        why = self._why_closed(problem, self._thought())
+        how = f"Nothing more is evaluated: {why}." if why else "Send the file itself, unfenced."
+        return f"{problem}; {self._left(problem)}. {how}\n\n{text}"
+
+    def _evaluate(
+        self, problem: str, given: EvaluateTool, thought: float, tell: Tell, agent: str
+    ) -> str:
+        _check(given.source)
+        turn, head = self._sent_before(problem, given.source), "Sent before, so it costs nothing. "
+        if turn is None:
+            if why := self._why_closed(problem, thought):
+                raise RefusedError(f"{problem} is not evaluated any more: {why}.")
+            usage = Usage(
+                prompt_tokens=given.prompt_tokens,
+                completion_tokens=given.completion_tokens,
+                reasoning_tokens=None,
+                cached_tokens=None,
+            )
+            sent = Submission(given.source, usage, thought, agent or "unnamed")
+            turn, head = self._next(problem).turn, ""
+            self._take_turn(self._begun(problem, tell, sent))
+            self._since = self._clock()
+        deps, key = self._problems[problem], TurnKey(problem, 0, turn + 1)
+        shown, _ = feedback_on(deps, key, memory_before(deps, key))
+        # The agent has what it has sent; read shows it.
+        shown = tuple(each for each in shown if each.title not in KERNEL_TITLES)
+        return _text(f"{head}Turn {turn} of {problem} is judged; {self._left(problem)}.", shown)
+
+    def _sent_before(self, problem: str, source: str) -> int | None:
+        """The turn of the same kernel; of a text that holds none, of the same text."""
+        kernel = extract(source, "stop").source
+        wanted = Candidate(source=kernel, backend=self._config.backend).hash if kernel else None
+        for turn in self._store.log.of(problem):
+            said = None if wanted else self._store.completion(turn.completion).completion.text
+            if turn.candidate == wanted and said in (None, source):
+                return turn.turn
+        return None
+
+    def _profile(self, problem: str, wanted: int | None, tell: Tell) -> str:
+        deps, key = self._problems[problem], self._next(problem)
+        memory, feedback = memory_before(deps, key), self._config.shown_feedback
+        if not feedback.needs_profile:
+            raise RefusedError(f"This session gives no profiles: its feedback is {feedback}.")
+        turns = {turn.turn: turn for turn in self._store.log.of(problem)}
+        record = memory.base if wanted is None else turns.get(wanted)
+        if record is None or not record.is_correct:
+            raise RefusedError("Only a correct kernel is profiled, and this turn has none.")
+        if record.profile is None:
+            record = self._profiled(deps, record, tell)
+        measured = FeedbackSpec(tuple(i for i in feedback.items if i.component in MEASURED))
+        shown, _ = feedback_on(deps, key, replace(memory, base=record, last=record), measured)
+        return _text(f"Turn {record.turn} of {problem} is profiled; {self._left(problem)}.", shown)
+
+    def _profiled(self, deps: Deps, record: TurnRecord, tell: Tell) -> TurnRecord:
+        problem, log = record.problem, self._store.log
+        why = self._why_closed(problem, self._thought())
+        if log.profiles_asked(problem) >= self._config.budget_profiles:
+            why = "all profiles are used"
+        if why and why != _SPENT[Stop.CALLS]:
+            raise RefusedError(f"{problem} is not profiled any more: {why}.")
+        assert record.candidate is not None
+        tell("the kernel is profiled")
+        began = self._clock()
+        profile = profile_of(deps, record.candidate, record.evaluation)
+        took = self._clock() - began
+        self._since = (self._since or began) + took  # the agent waited
+        advised = record.prompt_ledger and ADVICE_TITLE in record.prompt_ledger.tokens
+        profiled = record.updated(
+            profile=profile,
+            advice_scores=scores_of(deps, key_of(record), profile) if advised else (),
+            seconds=record.seconds.model_copy(update={"profile": profile.seconds or took}),
+        )
+        log.add_profile(profiled)
+        self._store.save_profile(record.candidate, profile)
+        return profiled
+
+    def _finish(self, problem: str, tell: Tell) -> str:
+        if problem not in self._finished:
+            run = ProblemRun(self._begun(problem, tell, NOTHING_SENT), self._machine)
+            run.finish()
+            result = run.result()
+            if result.error:
+                raise InfrastructureError(result.error)
+            self._finished[problem] = result.model_copy(update={"stop": Stop.FINISHED})
+            known = tuple(self._finished.values())
+            self._store.save_result(RunResult(run=self._store.path, problems=known))
+        found = self._finished[problem]
+        tells = Component.EXECUTION in self._config.shown_feedback
+        lines = [
+            f"Turn {each.turn}: {figures.judged_again(each)}" for each in found.struck if tells
+        ]
+        if found.best is None or found.verdict is None:
+            return "\n".join([*lines, f"{problem} is finished without a correct kernel."])
+        lines.append(f"{problem} is finished. The kernel of turn {found.best.turn} is the best.")
+        lines.append(f"file: {self._store.best_path(problem).resolve()}")
+        if tells:
+            which = "second verdict" if found.confirmation else "verdict"
+            words = execution_words(found.verdict, "", self._store.rival(problem))
+            lines += [f"Its {which}:", words]
+        return "\n".join(lines)
+
+
+def _check(source: str) -> None:
+    """Raise `RefusedError` for what is no text of a file."""
+    if not source.strip():
+        raise RefusedError("The source is empty; send the whole file.")
+    if len(source) > MOST_CHARACTERS:
+        raise RefusedError(
+            f"The source has {len(source):,} characters; {MOST_CHARACTERS:,} at most."
+        )
+    try:
+        source.encode()
+    except UnicodeEncodeError as error:
+        raise RefusedError(f"The source is no text: {error.reason}.") from None
+
+
+def _text(words: str, shown: Sequence[Section]) -> str:
+    parts = [render("section", title=each.title, text=each.text) for each in shown]
+    return "\n\n".join([words, *parts])

@@ -1,0 +1,105 @@
+"""The socket of a session, and the command that goes through it."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from stat import S_IMODE
+
+import pytest
+
+from agent.session.door import MOST_CALLS, Tell, _connected, ask, is_open, open_door
+from agent.session.tools import Answer
+from evaluator.errors import InfrastructureError
+from problems.errors import UsageError
+from tests.command import command, refused
+
+ANSWERS = {
+    "list": Answer("two\x1b[2J"),
+    "read": Answer("no", "refused"),
+    "finish": Answer("x", "failed"),
+}
+
+
+def echo(tool: str, given: Mapping[str, object], tell: Tell, agent: str) -> Answer:
+    tell("begun")
+    return ANSWERS.get(tool) or Answer(f"{tool} {json.dumps(given)} {agent}")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Path]:
+    """A run directory with a door, of a longer name than a socket may have."""
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    with open_door(folder, echo):
+        yield folder
+
+
+def test_a_door_answers_those_who_know_the_token(run: Path) -> None:
+    heard: list[str] = []
+    answer = ask(run, "evaluate", {"source": "x = 'ü'"}, heard.append, "me")
+    assert answer == Answer('evaluate {"source": "x = \'\\u00fc\'"} me') and heard == ["begun"]
+    assert S_IMODE((run / "session").stat().st_mode) == 0o700
+    (run / "session" / "token").write_text("a" * 43)
+    assert ask(run, "list", {}, heard.append, "") == Answer("The token is wrong.", "refused")
+
+
+@pytest.mark.parametrize(
+    "sent", [b"\n", b"{}\n", b"[1]\n", b"\xff\n", b'{"token": 1}\n', b"x" * 99]
+)
+def test_what_is_no_request_is_left(run: Path, sent: bytes) -> None:
+    with _connected(run) as visitor:
+        visitor.sendall(sent)
+        visitor.shutdown(socket.SHUT_WR)
+        assert b"two" not in visitor.makefile("rb").read()
+    assert ask(run, "list", {}, print, "").kind == "done"
+
+
+def test_who_has_gone_is_answered_all_the_same_and_a_flood_is_refused(tmp_path: Path) -> None:
+    go_on, ended = threading.Event(), threading.Semaphore(0)
+
+    def slow(tool: str, given: Mapping[str, object], tell: Tell, agent: str) -> Answer:
+        tell("begun")
+        assert go_on.wait(60)
+        ended.release()
+        return Answer("done")
+
+    with open_door(tmp_path, slow):
+        token = (tmp_path / "session" / "token").read_text()
+        asked = {"token": token, "tool": "list", "arguments": {}, "agent": ""}
+        for _ in range(MOST_CALLS):
+            with _connected(tmp_path) as visitor:
+                visitor.sendall(json.dumps(asked).encode() + b"\n")
+                assert b"begun" in visitor.recv(100)
+        assert "Too many calls" in ask(tmp_path, "list", {}, print, "").text
+        go_on.set()
+        assert all(ended.acquire(timeout=60) for _ in range(MOST_CALLS))
+
+
+def test_where_no_session_is_open_the_remedy_is_named(tmp_path: Path) -> None:
+    def gone(*_: object) -> Answer:
+        raise OSError
+
+    with open_door(tmp_path, gone):
+        assert is_open(tmp_path)
+        with pytest.raises(InfrastructureError, match="nothing is charged twice"):
+            ask(tmp_path, "list", {}, print, "")
+    assert not is_open(tmp_path)
+    with pytest.raises(UsageError, match="begin it with kernel-refinery mcp"):
+        ask(tmp_path, "list", {}, print, "")
+    assert "no session is open" in refused("agent.tool", "list", "--session", tmp_path)
+
+
+def test_commands_print_answers_and_exit_by_their_kind(run: Path) -> None:
+    kernel = run / "kernel.py"
+    kernel.write_text("x = 1\n")
+    asked = ("--problem", "first", "--prompt-tokens", 5)
+    done = command("agent.tool", "evaluate", kernel, *asked, KERNEL_REFINERY_SESSION=str(run))
+    given = {"prompt_tokens": 5, "problem": "first", "source": "x = 1\n"}
+    assert done.stdout == f"evaluate {json.dumps(given)} commands\n"
+    assert (done.returncode, done.stderr) == (0, "begun\n")
+    said = {name: command("agent.tool", name, "--session", run) for name in ANSWERS}
+    assert [each.returncode for each in said.values()] == [0, 1, 2]
+    assert said["list"].stdout == "two\N{SYMBOL FOR ESCAPE}[2J\n"
+    assert "can't read" in refused("agent.tool", "evaluate", run, "--session", run)
