@@ -17,6 +17,7 @@ from evaluator.command.option import takes_options, validated
 from evaluator.errors import InfrastructureError
 from evaluator.settings import JudgeOptions, Settings
 from problems.errors import UndecodableError, UsageError
+from problems.kernelbench_x import SUITE_HELP
 from problems.source_file import read_source
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def command(
     problem: Annotated[str | None, typer.Option(help="Id or file of the problem.")] = None,
     suite: Annotated[
         Path | None,
-        typer.Option(help="A folder of problems in KernelBench's format. [our own]"),
+        typer.Option(help=f"{SUITE_HELP} [our own]"),
     ] = None,
     device: Annotated[
         str, typer.Option(help="auto, cpu, cuda, cuda:N, or for a folder cuda:N,M or all.")

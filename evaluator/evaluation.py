@@ -20,6 +20,7 @@ from evaluator.reason import Reason
 from evaluator.record import Record
 from evaluator.settings import BaselineName, Settings
 from problems.case import Case, Served
+from problems.function import with_model
 from problems.problem import Problem
 from problems.sizes import SizeClass
 
@@ -176,6 +177,9 @@ class Timing(Record):
     verdict `unclear`, which holds 1."""
     speedup_low: float
     speedup_high: float
+    geometric_speedup: float | None = None
+    """Over several cases `speedup` is eager's summed time over the kernel's, as KernelBench-X has
+    it; this is the geometric mean of the cases' speedups."""
     baselines: dict[BaselineName, BaselineTiming]
     sol_fraction: float | None = None
     """Speed-of-light bound over latency: 1.0 would be perfect. None where no peak is known."""
@@ -212,9 +216,11 @@ class Timing(Record):
 def success_message(timing: Timing | None) -> str:
     if timing is None:
         return "correct"
+    mean = timing.geometric_speedup
+    apart = f" of summed times, geometric mean {mean:.3g}x," if mean is not None else ""
     return (
-        f"correct; {timing.speedup:.3g}x [{timing.speedup_low:.3g}, {timing.speedup_high:.3g}] "
-        f"over {BaselineName.EAGER}: {timing.verdict}"
+        f"correct; {timing.speedup:.3g}x [{timing.speedup_low:.3g}, {timing.speedup_high:.3g}]"
+        f"{apart} over {BaselineName.EAGER}: {timing.verdict}"
     )
 
 
@@ -365,6 +371,9 @@ class ProblemRequest(Record):
             "weights": problem.weights,
             "settings": settings,
         }
+        if isinstance(candidate := fields.get("candidate"), Candidate):
+            source = with_model(candidate.source, problem)
+            fields = fields | {"candidate": candidate.model_copy(update={"source": source})}
         return cls.model_validate(asked | fields)
 
     def on(self, device: str) -> Self:

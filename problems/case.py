@@ -31,14 +31,18 @@ def cases_of(source: str, size_class: SizeClass) -> tuple[Case, ...]:
 
     Raises `UsageError` for a list that names no sizes, unknown ones, or an impossible weight.
     """
-    declared = declared_cases(source)
-    whole = sum(weight for _, weight in declared)
+    declared = {
+        number: case
+        for number, case in enumerate(declared_cases(source))
+        if case.on in (None, size_class)
+    }
+    whole = sum(case.weight for case in declared.values())
     cases = [
         Case(
-            sizes=sizes,
-            weight=weight / whole,
+            sizes=case.sizes,
+            weight=case.weight / whole,
             reference=with_sizes(source, size_class, case=number),
         )
-        for number, (sizes, weight) in enumerate(declared)
+        for number, case in declared.items()
     ]
     return tuple(sorted(cases, key=lambda case: -case.weight))

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from problems.kernelbench_x import SUITE_HELP
+
 if TYPE_CHECKING:
     from problems.problem import Problem
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 def command(
     suite: Annotated[
         Path | None,
-        typer.Option(help="A folder of problems in KernelBench's format. [our own]"),
+        typer.Option(help=f"{SUITE_HELP} [our own]"),
     ] = None,
     level: Annotated[int | None, typer.Option(help="Only this level.")] = None,
     filter: Annotated[

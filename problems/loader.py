@@ -10,9 +10,10 @@ import difflib
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from problems import kernelbench_x
 from problems.case import cases_of
 from problems.category import derive_category
 from problems.errors import UnknownProblemError, UsageError
@@ -43,11 +44,11 @@ class _Entry:
 
     @property
     def id(self) -> str:
-        return f"level{self.level}_{_safe(self.stem)}"
+        return f"level{self.level}_{_safe(self.stem)}" if self.level else _safe(self.stem)
 
     @property
     def name(self) -> str:
-        return self.stem.partition("_")[2]
+        return self.stem.partition("_")[2] if self.level else self.stem
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -67,10 +68,11 @@ class _Entry:
 def load_suite(suite: Path | None = None) -> list[Problem]:
     """All problems of a suite, by level and number; None is our own.
 
-    A suite is a folder with `level{L}/{number}_{name}.py` in it. Raises `UsageError` for a suite
+    A suite is a folder with `level{L}/{number}_{name}.py` in it, or `kernelbench-x:DIR`, a checkout
+    of that suite, whose tasks are recorded where they are not yet. Raises `UsageError` for a suite
     that can't be found or read and for a file that is no problem.
     """
-    return [_read(entry) for entry in _entries(suite)]
+    return [_read(entry) for entry in _recorded(suite, [*_entries(suite)])]
 
 
 def load_problem(ref: str, suite: Path | None = None, *, files: bool = True) -> Problem:
@@ -88,7 +90,9 @@ def load_problem(ref: str, suite: Path | None = None, *, files: bool = True) -> 
     wanted = ref.removesuffix(".py").lower()
     found = [e for e in entries if wanted in {alias.lower() for alias in e.aliases}]
     if len(found) == 1:
-        return _read(found[0])
+        for entry in _recorded(suite, found):
+            return _read(entry)
+        raise UsageError(f"{ref} cannot be judged, as the line above says; name another problem")
     where = _suite_name(suite)
     if found:
         shared = ", ".join(entry.id for entry in found[:4])
@@ -132,10 +136,26 @@ def select(
 
 
 def _suite_name(suite: Path | None) -> str:
+    if kernelbench_x.folder_of(suite) is not None:
+        return kernelbench_x.SUITE
     return OUR_SUITE if suite is None else suite.resolve().name or str(suite)
 
 
+def _recorded(suite: Path | None, entries: list[_Entry]) -> list[_Entry]:
+    """With the problem files that tasks of a foreign suite became; without those that can't."""
+    checkout = kernelbench_x.folder_of(suite)
+    if checkout is None:
+        return entries
+    tasks = [kernelbench_x.Task(entry.stem, entry.path) for entry in entries]
+    files = kernelbench_x.problem_files(checkout, tasks)
+    return [replace(entry, path=files[entry.stem]) for entry in entries if entry.stem in files]
+
+
 def _entries(suite: Path | None) -> Iterator[_Entry]:
+    if checkout := kernelbench_x.folder_of(suite):
+        for task in kernelbench_x.tasks_in(checkout):
+            yield _Entry(task.path, kernelbench_x.SUITE, 0, 0, task.name)
+        return
     folder = Path(__file__).parent if suite is None else suite.expanduser()
     if not folder.is_dir():
         raise UsageError(

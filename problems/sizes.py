@@ -20,6 +20,8 @@ Span = tuple[int, int]
 
 WEIGHT = "weight"
 """The key of an entry of `CASES` that names no constant."""
+ON = "on"
+"""Another one: the only size class that it is for."""
 _KEPT = 256
 """Problems whose texts are kept: each turn asks for those of its problem several times."""
 
@@ -41,6 +43,14 @@ class Metadata(NamedTuple):
     cpu_sizes: ast.Assign | None = None
     hidden_sizes: ast.Assign | None = None
     cases: ast.Assign | None = None
+
+
+class DeclaredCase(NamedTuple):
+    sizes: dict[str, str]
+    """As Python text."""
+    weight: float
+    on: SizeClass | None
+    """The only class that it is for; None: both."""
 
 
 @lru_cache(maxsize=_KEPT)
@@ -94,8 +104,8 @@ def count_hidden_sizes(source: str) -> int:
 
 
 @lru_cache(maxsize=_KEPT)
-def declared_cases(source: str) -> tuple[tuple[dict[str, str], float], ...]:
-    """The sizes of each entry of `CASES`, as Python text, and its weight. Raises `UsageError`."""
+def declared_cases(source: str) -> tuple[DeclaredCase, ...]:
+    """What each entry of `CASES` says. Raises `UsageError`."""
     statement = metadata(parse(source)).cases
     if statement is None:
         return ()
@@ -106,8 +116,11 @@ def declared_cases(source: str) -> tuple[tuple[dict[str, str], float], ...]:
     return tuple(_declared_case(table) for table in statement.value.elts)
 
 
-def _declared_case(table: ast.expr) -> tuple[dict[str, str], float]:
+def _declared_case(table: ast.expr) -> DeclaredCase:
     sizes = _sizes(table)
+    on = ast.literal_eval(sizes.pop(ON, ast.Constant(None)))
+    if on not in (None, *SizeClass):
+        raise UsageError(f'line {table.lineno}: a case is on {on!r}; write "cpu" or "gpu"')
     weight = sizes.pop(WEIGHT, ast.Constant(1))
     value = weight.value if isinstance(weight, ast.Constant) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
@@ -119,7 +132,8 @@ def _declared_case(table: ast.expr) -> tuple[dict[str, str], float]:
         raise UsageError(
             f'line {table.lineno}: a case without sizes; write {{"NAME": value, "weight": 1}}'
         )
-    return {name: ast.unparse(size) for name, size in sizes.items()}, float(value)
+    named = {name: ast.unparse(size) for name, size in sizes.items()}
+    return DeclaredCase(named, float(value), SizeClass(on) if on else None)
 
 
 def metadata(tree: ast.Module) -> Metadata:
@@ -181,6 +195,7 @@ def _sizes_in_force(
     if ours.cases is not None and case is not None:
         sizes |= _sizes(_tables(ours.cases)[case])
         sizes.pop(WEIGHT, None)
+        sizes.pop(ON, None)
     return sizes
 
 

@@ -14,6 +14,7 @@ from agent.config.settings_file import Scalar
 from evaluator.command.option import CommandOption
 from evaluator.evaluation import Backend
 from evaluator.settings import JudgeOptions
+from problems.kernelbench_x import SUITE_HELP
 
 
 class Strategy(StrEnum):
@@ -61,7 +62,7 @@ class RunSettings(JudgeOptions):
     ] = FeedbackSpec.parse("G+E+P")
     suite: Annotated[
         Path | None,
-        CommandOption("A folder of problems in KernelBench's format.", "DIR", default="our own"),
+        CommandOption(SUITE_HELP, "DIR", default="our own"),
     ] = None
     model: Annotated[
         str,
@@ -180,7 +181,7 @@ class RunSettings(JudgeOptions):
             "verified, and the second verdict times all.",
             "N",
         ),
-    ] = Field(default=4, ge=1)
+    ] = Field(default=3, ge=1)
     executor: Annotated[
         Literal["local", "ray"],
         CommandOption(

@@ -42,6 +42,7 @@ from agent.record.turn_log import TurnKey, key_of
 from evaluator.errors import InfrastructureError, IsolationError, UnusableReferenceError
 from evaluator.evaluation import Candidate, Evaluation, EvaluationRequest, Seconds, Status
 from evaluator.reason import Reason
+from problems.function import entry_names, with_model
 from problems.sizes import SizeClass
 from tools.advice.score import score
 from tools.execute import execute as judge
@@ -129,7 +130,9 @@ def _answered(deps: Deps, key: TurnKey, turn: PendingTurn) -> PendingTurn:
             answer = deps.client.complete(
                 request,
                 lambda text: deps.watch.notice(Waiting(*key, text)),
-                AnswerSoFar(lambda source: _build_ahead(deps, key, source)),
+                AnswerSoFar(
+                    lambda source: _build_ahead(deps, key, source), entry_names(deps.problem)
+                ),
             )
             deps.store.save_completion(request, turn.prompt, answer)
             deps.store.journal(key, turn)
@@ -145,6 +148,7 @@ def _answered(deps: Deps, key: TurnKey, turn: PendingTurn) -> PendingTurn:
 
 def _build_ahead(deps: Deps, key: TurnKey, source: str) -> None:
     """Begin to build a kernel while the answer still streams; only the cache keeps it."""
+    source = with_model(source, deps.problem)
     candidate = Candidate(source=source, backend=deps.config.backend)
     if deps.deduplication.earlier(key.problem, candidate.hash, Work.JUDGE) is None:
         request = EvaluationRequest.of(deps.problem, deps.settings, candidate=candidate)
@@ -156,7 +160,8 @@ def execute(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
     deps, key, turn = runtime.context, state["key"], _turn(state)
     if turn.evaluation is None:
         answer = deps.store.completion(turn.completion).completion
-        extraction = extract(answer.text, answer.finish_reason)
+        functions = entry_names(deps.problem)
+        extraction = extract(answer.text, answer.finish_reason, functions)
         turn = turn.updated(plan=extraction.plan)
         if extraction.source is None:
             verdict = Evaluation(
@@ -164,7 +169,8 @@ def execute(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
             )
             turn = deps.store.journal(key, turn.updated(evaluation=verdict))
         else:
-            candidate = Candidate(source=extraction.source, backend=deps.config.backend)
+            source = with_model(extraction.source, deps.problem)
+            candidate = Candidate(source=source, backend=deps.config.backend)
             turn = turn.updated(candidate=deps.store.save_kernel(candidate))
             with deps.deduplication.alone(key.problem, candidate.hash):
                 turn = _judged(runtime, key, candidate, turn)

@@ -2,8 +2,8 @@
 
 An answer is meant to be one fenced Python block. Models also send several blocks, other tags or
 none, fences inside docstrings, tildes, no fence at all, or half a file because their tokens ran
-out. Whatever parses as Python and defines `ModelNew` is taken; otherwise `Extraction.problem`
-tells the model what to send.
+out. Whatever parses as Python and defines `ModelNew`, or a function that the problem asks for, is
+taken; otherwise `Extraction.problem` tells the model what to send.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 import textwrap
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -56,7 +56,8 @@ class _Block:
 class _Parser:
     """`ast.parse` that answers None instead of raising, and does a bounded amount of work."""
 
-    def __init__(self) -> None:
+    def __init__(self, wanted: frozenset[str] = frozenset({WANTED})) -> None:
+        self.wanted = wanted
         self.left = _MOST_PARSED
         self.first_error = ""
 
@@ -74,21 +75,27 @@ class _Parser:
                 self.first_error = self.first_error or (str(error) or "nested too deeply")
         return None
 
+    def defines(self, tree: ast.Module | None) -> bool:
+        return not self.wanted.isdisjoint(_bound(tree))
 
-def extract(text: str, finish_reason: str) -> Extraction:
+
+def extract(text: str, finish_reason: str, functions: Sequence[str] = ()) -> Extraction:
     """Find the file that defines `ModelNew` in a model's answer. Never raises, never executes.
 
     `finish_reason` is the provider's: `length` means that the token limit cut the answer off.
     Where several blocks define `ModelNew`, the last one wins; names that it lacks are taken from
-    the other Python blocks of the same answer.
+    the other Python blocks of the same answer. Any of `functions` is as good as `ModelNew`.
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    parser = _Parser()
+    parser = _Parser(frozenset({WANTED, *functions}))
     blocks = list(_blocks(text, parser))
     source = _bare_file(text, parser) or _from_blocks(blocks, parser)
     if source is not None:
         return Extraction(source=source, problem="", plan=_plan(source))
-    return Extraction(source=None, problem=_problem(text, finish_reason, blocks), plan=_plan(text))
+    problem = _problem(text, finish_reason, blocks)
+    if functions:
+        problem += f" The function `{functions[0]}` is as good as `{WANTED}`."
+    return Extraction(source=None, problem=problem, plan=_plan(text))
 
 
 def _plan(source: str) -> str:
@@ -154,23 +161,23 @@ def _bare_file(text: str, parser: _Parser) -> str | None:
     found = _PLAN.search(text)
     for part in (text, text[found.start() :] if found and found.start() else ""):
         # A lone `~~~python` parses as an expression, so tildes never begin a bare file.
-        if WANTED not in part or part.lstrip().startswith("~~~"):
+        if not any(name in part for name in parser.wanted) or part.lstrip().startswith("~~~"):
             continue
         tree = parser.parse(part)
-        if tree is not None and _defines(tree):
+        if parser.defines(tree):
             return part.strip("\n") + "\n"
     return None
 
 
 def _from_blocks(blocks: list[_Block], parser: _Parser) -> str | None:
     parsed = [block for block in blocks if block.tree is not None and block.text.strip()]
-    holders = [i for i, block in enumerate(parsed) if _defines(block.tree)]
+    holders = [i for i, block in enumerate(parsed) if parser.defines(block.tree)]
     if holders:
         chosen = _with_what_it_needs(parsed, holders[-1])
         return "\n".join(parsed[i].text for i in sorted(chosen))
     # A file that was cut in the middle of a statement and goes on in the next block.
     pieces = [block.raw for block in blocks if block.tag in _PYTHON_TAGS]
-    if len(pieces) > 1 and (tree := parser.parse(whole := "".join(pieces))) and _defines(tree):
+    if len(pieces) > 1 and parser.defines(parser.parse(whole := "".join(pieces))):
         return whole
     return None
 
@@ -188,10 +195,6 @@ def _with_what_it_needs(blocks: list[_Block], holder: int) -> set[int]:
                 chosen.add(found)
                 open_ends.append(found)
     return chosen
-
-
-def _defines(tree: ast.Module | None) -> bool:
-    return WANTED in _bound(tree)
 
 
 def _bound(tree: ast.AST | None) -> set[str]:
@@ -294,9 +297,10 @@ class AnswerSoFar:
     fences or kernels only the first ones are.
     """
 
-    def __init__(self, take: Callable[[str], None]) -> None:
-        """`take` is given the source of each kernel, once."""
+    def __init__(self, take: Callable[[str], None], functions: Sequence[str] = ()) -> None:
+        """`take` is given the source of each kernel, once; `functions` are those of `extract`."""
         self._take = take
+        self._functions = functions
         self._read = 0
         self._looks = 0
         self._taken: set[str] = set()
@@ -313,7 +317,7 @@ class AnswerSoFar:
         if fence.strip(" \t`~"):  # marks in the midst of a line
             return
         self._looks += 1
-        source = extract(text[:end], "stop").source
+        source = extract(text[:end], "stop", self._functions).source
         if source is not None and source not in self._taken:
             self._taken.add(source)
             self._take(source)

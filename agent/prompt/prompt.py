@@ -19,6 +19,7 @@ from evaluator.evaluation import Backend
 from evaluator.rival import Rival
 from evaluator.settings import Precision
 from problems.case import Case
+from problems.function import function_of
 from tools.profiling.profile_facts import shortened
 
 if TYPE_CHECKING:
@@ -41,6 +42,11 @@ PRECISION_NOTES = {
     Precision.FP16: "inputs, parameters and outputs are fp16; accumulate sums in fp32",
     Precision.BF16: "inputs, parameters and outputs are bf16; accumulate sums in fp32",
 }
+
+FUNCTION_NOTE = (
+    "each call has the dtypes that its arguments come in: no TF32 and no half precision where they "
+    "are fp32, fp64 where they are fp64; accumulate 16-bit sums in fp32"
+)
 
 NAME_WIDTH = 60
 """Of a kernel's name, in characters."""
@@ -107,14 +113,15 @@ def _pieces(
 ) -> Iterator[Section]:
     """What stands before the feedback."""
     backend = config.backend
-    yield Section("introduction", render("introduction"))
+    function = function_of(frame.reference)
+    yield Section("introduction", render("introduction", function=function))
     task = render(
         "task",
         backend=backend,
         backend_note=BACKEND_NOTES[backend],
         hardware=frame.hardware,
         precision=config.precision,
-        precision_note=PRECISION_NOTES[config.precision],
+        precision_note=FUNCTION_NOTE if function else PRECISION_NOTES[config.precision],
         budget_note=budget_note(config, turn, spent),
         shows_answer=shows_answer,
     )
@@ -125,6 +132,7 @@ def _pieces(
         yield Section("rival", rival_words(frame.rival))
     contract = render(
         "contract",
+        function=function,
         on_gpu=backend is not Backend.CPP,
         hidden_sizes=frame.hidden_sizes,
         cases=[f"{case.name}: weight {case.weight:.3g}" for case in frame.cases],

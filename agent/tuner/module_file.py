@@ -51,10 +51,18 @@ def _model(model: ast.ClassDef, program: Program, *, one_case: bool) -> str:
                 method.name, in_pytorch = "in_pytorch", "self.in_pytorch"
         inputs = [node for node in program.graph.nodes() if node.kind is Kind.INPUT]
         other = " or ".join(f"{node.name}.shape != {node.shape}" for node in inputs)
+        if (fixed := program.graph.fixed) is not None:
+            plain = [f"type({node.name}) is not torch.Tensor" for node in inputs]
+            dtypes = [f"{node.name}.dtype != torch.float32" for node in inputs]
+            values = [f"{name} != {text}" for name, text in fixed.items()]
+            other = " or ".join([*values, *plain, *dtypes, other])
         given = ", ".join(program.graph.arguments)
         lines.insert(0, f"if {other}: return {in_pytorch}({given})")
+    taken = ", ".join(["self", *program.graph.arguments])
+    if program.graph.fixed is not None:
+        taken = next(ast.unparse(s.args) for s in model.body if isinstance(s, ast.FunctionDef))
     kept = [s for s in kept if s.name != "forward"]
-    signature = f"def forward({', '.join(['self', *program.graph.arguments])}):"
+    signature = f"def forward({taken}):"
     forward = "\n".join([signature, *(f"    {line}" for line in lines)])
     model.body = [*kept, *ast.parse(forward).body]
     return ast.unparse(model)

@@ -54,13 +54,18 @@ class Finished:
 
 class Enclosure:
     def __init__(
-        self, cache: Path, visible: Sequence[Path], environment: Mapping[str, str]
+        self,
+        cache: Path,
+        visible: Sequence[Path],
+        environment: Mapping[str, str],
+        memory_bytes: int = _MEMORY_BYTES,
     ) -> None:
         """`visible`: folders to show besides the system's; `environment`: all that is passed on."""
         self._cache = cache
         system = (path for path in _SYSTEM if Path(path).exists())
         self._visible = (*system, *(str(path) for path in visible))
         self._environment = dict(environment)
+        self._memory_bytes = memory_bytes
         self._namespaces: bool | None = None
         self._held: tuple[str, ...] = ()
         self._preparing = threading.Lock()
@@ -114,7 +119,7 @@ class Enclosure:
             "folder": str(folder),
             "visible": self._visible,
             "namespaces": self._namespaces,
-            "memory_bytes": _MEMORY_BYTES,
+            "memory_bytes": self._memory_bytes,
             "file_bytes": _FILE_BYTES,
             "cpu_seconds": int(timeout_s) + 10,
             "environment": self._environment | {"HOME": str(home), "TMPDIR": str(home)},

@@ -169,6 +169,8 @@ def weighted(cases: Sequence[CaseTiming]) -> Timing | None:
     update |= {"workers": min(timing.workers for timing in timings), "worker_speedups": ()}
     update["launch_bound"] = all(timing.launch_bound for timing in timings)
     found = timings[0].model_copy(update=update | {"baselines": baselines})
+    logs = [w * math.log(t.speedup) for w, t in zip(weights, timings, strict=True)]
+    found = found.model_copy(update={"geometric_speedup": math.exp(sum(logs))})
     reached = found.bound_us / found.latency_us if found.bound_us else None
     return found.model_copy(update={"sol_fraction": reached})
 

@@ -108,6 +108,9 @@ class Graph:
     """Names of forward's arguments, in order (also those that no node uses)."""
     outputs: tuple[Node, ...]
     """The tensor that forward returns, or those of its tuple."""
+    fixed: dict[str, str] | None = None
+    """Of a function, whose other calls may differ in more than shapes: the arguments that are no
+    tensors, and as Python text what they are. None: a module."""
 
     def nodes(self) -> list[Node]:
         return ordered(self.outputs)

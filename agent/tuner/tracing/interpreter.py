@@ -71,6 +71,8 @@ class Dotted:
         if name == "tensor" and isinstance(args[0], (int, float)):
             return Node(Kind.INPUT, (), name=FRESH)
         if name in ("rand", "randn", "ones", "zeros", "full"):
+            if kwargs.get("dtype") not in (None, Dotted("torch.float32")):
+                raise CannotTrace("an input that is not in fp32")
             sizes = args[0] if name == "full" else sizes_of(args)
             return Node(Kind.INPUT, tuple(sizes), name=FRESH)
         if not module.startswith("torch"):
@@ -227,6 +229,12 @@ class Interpreter:
                 return plainly("[]", pick, owner, key)
             case ast.Call():
                 return self._call(node, scope)
+            case ast.Lambda():
+                return lambda: self.value(node.body, {})
+            case ast.NamedExpr():
+                value = self.value(node.value, scope)
+                self._assign(node.target, value, scope)
+                return value
             case _:
                 raise CannotTrace(f"the expression `{ast.unparse(node)}`")
 

@@ -31,6 +31,8 @@ from evaluator.settings import Precision
 
 FP32_ROUND_OFF = 2.0**-24
 TF32_ROUND_OFF = 2.0**-11
+FP64_ROUND_OFF = 2.0**-40
+"""Of outputs in fp64, which R is no better than: far from fp64's own, and from a kernel in fp32."""
 LONGEST_ACCUMULATION = 2**17
 """An accumulator that runs on for longer than this without partial sums is not excused."""
 
@@ -54,7 +56,8 @@ class Rule:
     @property
     def floor(self) -> float:
         """The relative error that is always allowed."""
-        return self.base * self.round_off + FP32_ROUND_OFF * math.sqrt(self.accumulation)
+        each = min(FP32_ROUND_OFF, self.round_off)
+        return self.base * self.round_off + each * math.sqrt(self.accumulation)
 
     @property
     def element(self) -> float:
@@ -94,7 +97,7 @@ def rule(
         Precision.BF16: 2.0**-8,
     }[precision]
     half = precision in (Precision.FP16, Precision.BF16) or own >= 2.0**-11
-    round_off = max(own, task)
+    round_off = FP64_ROUND_OFF if own < FP32_ROUND_OFF else max(own, task)
     if half:
         # One rounding is off by 0.4 u on average and by 1 u at most: few elements need the latter.
         multiple, base, ceiling = 2.0, 0.5 + 0.5 / math.sqrt(max(numel, 1)), 1.0

@@ -47,7 +47,9 @@ class ProblemFile:
 
     def inputs(self, device: torch.device, dtype: torch.dtype | None) -> list[Any]:
         """Arguments of one forward call, made on `device` where the file lets that happen; the
-        floating ones as `dtype`."""
+        floating ones as `dtype`, but for a function's, which has calls of several dtypes."""
+        if hasattr(self.module, "FUNCTION"):
+            dtype = None
         with torch.device(device):
             values = _listed(self.module.get_inputs)
         try:
@@ -59,7 +61,11 @@ class ProblemFile:
 def converted(value: Any, device: torch.device, dtype: torch.dtype | None) -> Any:
     """`value` with its tensors on `device`, the floating ones as `dtype` (None: as they are)."""
     if isinstance(value, torch.Tensor):
-        target = dtype if dtype is not None and value.is_floating_point() else value.dtype
+        target = value.dtype
+        if dtype is not None and value.is_floating_point():
+            target = dtype
+        elif dtype is torch.float64 and value.is_complex():
+            target = torch.complex128
         return value.detach().to(device=device, dtype=target)
     if isinstance(value, list | tuple) and not isinstance(value, torch.Size):
         return type(value)(converted(item, device, dtype) for item in value)

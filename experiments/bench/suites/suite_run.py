@@ -19,6 +19,7 @@ from experiments.bench.speed.warm_up import start
 from experiments.bench.suites.machine import machine
 from experiments.bench.suites.result_lines import Part, ResultLines, Row
 from experiments.bench.suites.shrunk import shrunk
+from problems.kernelbench_x import SUITE_HELP
 from problems.loader import load_suite, select
 from problems.problem import Problem
 
@@ -28,7 +29,7 @@ class SuiteOptions(Record):
 
     suite: Annotated[
         Path | None,
-        CommandOption("A folder of tasks in KernelBench's format.", "DIR", default="our problems"),
+        CommandOption(SUITE_HELP, "DIR", default="our problems"),
     ] = None
     device: Annotated[str, CommandOption("auto, cpu or cuda:N.", "NAME")] = "auto"
     only: Annotated[

@@ -1,0 +1,69 @@
+"""`python -m evaluator.recorder` turns a foreign suite's tasks into problem files.
+
+Each line of stdin is a `TaskFiles`; what becomes of it goes to its `target`, or why it can't be
+recorded to a file beside it. A line on stdout names each task that is done.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from evaluator.recorder.function_problem import function_of, problem_source
+from evaluator.recorder.program import UnrecordableError
+from evaluator.recorder.recording import FunctionTask, Recording
+from problems.cache_folder import cache_folder
+from problems.kernelbench_x import TaskFiles
+from problems.plain_file import write_plain
+
+_MOST_AT_ONCE = 8
+"""Each takes a core, and at times as much memory as its walls allow."""
+
+
+def main() -> None:
+    tasks = [TaskFiles(**json.loads(line)) for line in sys.stdin]
+    recording = Recording(cache_folder() / "recordings")
+    width = max(1, min(len(os.sched_getaffinity(0)), _MOST_AT_ONCE))
+    with ThreadPoolExecutor(width) as pool:
+        for name in pool.map(lambda task: _written(task, recording), tasks):
+            print(name, flush=True)
+
+
+def _written(task: TaskFiles, recording: Recording) -> str:
+    target = Path(task.target)
+    try:
+        write_plain(target, _source(task, recording))
+    except UnrecordableError as error:
+        write_plain(target.with_suffix(".txt"), str(error))
+    return task.name
+
+
+def _source(task: TaskFiles, recording: Recording) -> str:
+    try:
+        function = function_of(task.reference, task.name)
+    except SyntaxError as error:
+        raise UnrecordableError(f"line {error.lineno}: {error.msg}") from None
+    record = recording.record(
+        FunctionTask(
+            reference=task.reference,
+            function=function.name,
+            test=task.test,
+            performance=task.performance,
+        )
+    )
+    for call in (*record.test, *record.sweep):
+        if call.unusable:
+            raise UnrecordableError(call.unusable)
+    if not record.sweep or not record.test:
+        raise UnrecordableError(record.ended or "its files make no call")
+    words = task.words + (f"\n({record.ended})" if record.ended else "")
+    return problem_source(
+        *(task.reference, function, task.category, words, record.test, record.sweep)
+    )
+
+
+if __name__ == "__main__":
+    main()
