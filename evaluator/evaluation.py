@@ -132,6 +132,8 @@ class Correctness(Record):
     """The candidate's error over that of the task-precision reference, both against fp64, of what
     was nearest to its limit or furthest beyond."""
     error_ratio_limit: float | None = None
+    thresholds: dict[str, float] = Field(default_factory=dict)
+    """A quantised task's own, in place of our rule; `error_ratio` is the share of them."""
     error_part: ErrorPart = "whole"
     """What `error_ratio` is of: an RMSE, or the largest error in a row or column."""
     mismatch: Mismatch | None = None

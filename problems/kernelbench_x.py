@@ -38,6 +38,10 @@ _TOLD = {
 }
 
 
+_USUAL = {"cosine_sim": 0.99, "l1_relative": 0.01, "rmse": 0.01}
+"""What a task with thresholds leaves out."""
+
+
 @dataclass(frozen=True)
 class TaskFiles:
     """What there is to be recorded of a task."""
@@ -49,6 +53,8 @@ class TaskFiles:
     performance: str
     words: str
     """Signature, description and example as the suite has them."""
+    thresholds: dict[str, float]
+    """How far a quantised task's outputs may be off; else empty."""
     target: str
     """The problem file that is to be made."""
 
@@ -94,8 +100,8 @@ def problem_files(folder: Path, tasks: Sequence[Task]) -> dict[str, Path]:
         if not line:
             why[task.name] = "it has no line of 146 #: nothing says where its reference ends"
             continue
-        words = told.get(f"{task.path.parent.name}/{task.path.name}", "")
-        version = repr((_version(), text, performance, words))
+        words, thresholds = told.get(f"{task.path.parent.name}/{task.path.name}", ("", {}))
+        version = repr((_version(), text, performance, words, thresholds))
         place = cache_folder() / SUITE / hashlib.sha256(version.encode()).hexdigest()[:16]
         found[task.name] = place / f"{task.name}.py"
         if not any(found[task.name].with_suffix(end).is_file() for end in (".py", ".txt")):
@@ -106,6 +112,7 @@ def problem_files(folder: Path, tasks: Sequence[Task]) -> dict[str, Path]:
                 test=test,
                 performance=performance,
                 words=words,
+                thresholds=thresholds,
                 target=str(found[task.name]),
             )
             waiting.append(files)
@@ -131,20 +138,27 @@ def _places(folder: Path) -> tuple[Path, Path, Path]:
     )
 
 
-def _told(path: Path) -> dict[str, str]:
-    """By file: what the suite says of its task."""
+def _told(path: Path) -> dict[str, tuple[str, dict[str, float]]]:
+    """By file: what the suite says of its task, and its thresholds."""
     try:
         entries = json.loads(read_source(path)) if path.is_file() else []
         return {
-            entry["file"]: "\n".join(
-                f"{label.capitalize()}: {str(entry[key]).replace(chr(92) + 'n', chr(10))}"
-                for label, key in _TOLD.items()
-                if entry.get(key)
+            entry["file"]: (
+                "\n".join(
+                    f"{label.capitalize()}: {str(entry[key]).replace(chr(92) + 'n', chr(10))}"
+                    for label, key in _TOLD.items()
+                    if entry.get(key)
+                ),
+                _thresholds(entry.get("precision_thresholds")),
             )
             for entry in entries
         }
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UsageError(f"{path} can't be read ({error}): restore the suite's own file") from None
+
+
+def _thresholds(given: dict[str, float] | None) -> dict[str, float]:
+    return {name: float(given.get(name, usual)) for name, usual in _USUAL.items()} if given else {}
 
 
 def _record(tasks: Sequence[TaskFiles]) -> None:

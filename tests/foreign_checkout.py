@@ -35,6 +35,8 @@ def cases():
 
 test_results = cases()
 """
+PICKED = "import torch\n\ndef picked(x):\n    return x[x > 0.5] * 2\n"
+"""How many numbers it returns depends on their values."""
 SWEEP = """
 from kernelbenchx.{category}.{name} import {name}
 from performance_utils import Performance_Metrics
@@ -95,6 +97,7 @@ def write_checkout(folder: Path) -> Path:
         reference = f"import torch\n\ndef {name}(x):\n    return {result}\n"
         test = FORMS[name].format(outside=str(folder / "outside"))
         write_task(folder, name, reference, test)
+    write_task(folder, "picked", PICKED, "picked(torch.rand(9, device='cuda'))\n", (8, 9))
     bare = folder / "data" / "kernelbenchx" / "Math" / "bare.py"
     bare.write_text("def bare(x):\n    return x\n")
     (folder / "metrics" / "golden_metrics" / "bare_perf.py").write_text("")
@@ -104,5 +107,6 @@ def write_checkout(folder: Path) -> Path:
         "description": "Moves numbers by an amount.",
         "example": "shifted(torch.zeros(2))\\ntensor([1., 1.])",
     }
-    (folder / "data" / "kernelbenchx_v1.json").write_text(json.dumps([entry]))
+    rough = {"file": "Math/picked.py", "precision_thresholds": {"rmse": 0.1, "l1_relative": 0.1}}
+    (folder / "data" / "kernelbenchx_v1.json").write_text(json.dumps([entry, rough]))
     return folder

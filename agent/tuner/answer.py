@@ -51,9 +51,8 @@ def answer(
 
     known = space(request.backend, program.family)
     schedule, reason = choose(request, known, temperature, seed, kernels)
-    text = write(
-        schedule.plan(), request.reference, program, kernels(schedule), one_case=request.cases
-    )
+    one_case = request.cases or program.graph.fixed is not None
+    text = write(schedule.plan(), request.reference, program, kernels(schedule), one_case=one_case)
     if request.bottleneck == "library":
         reason += "; most of the time is that of PyTorch's own kernels, which I can't shorten"
     return f"{_described(program)} Schedule: {reason}.\n\n```python\n{text}```\n"

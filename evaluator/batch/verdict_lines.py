@@ -53,7 +53,11 @@ def _evidence(evaluation: Evaluation) -> Iterator[str]:
         yield evaluation.build.log[:4000]
     if correctness and correctness.mismatch:
         yield from mismatch_words(correctness)
-    if correctness and correctness.error_ratio is not None:
+    if correctness and correctness.thresholds:
+        limits = ", ".join(f"{name} {value:g}" for name, value in correctness.thresholds.items())
+        share = correctness.error_ratio or 0.0
+        yield f"error {share:.2f} of what the task's own thresholds allow ({limits})"
+    elif correctness and correctness.error_ratio is not None:
         yield (
             f"{correctness.calls_judged} of {correctness.calls_made} calls judged; error "
             f"({correctness.error_part}) {correctness.error_ratio:.2f}x PyTorch's own (limit "

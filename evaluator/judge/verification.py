@@ -74,6 +74,8 @@ class Verification:
     worst: OutputVerdict = _NOTHING
     """Of the call whose error was nearest to its limit, or furthest beyond."""
     source: Source = "fp64"
+    thresholds: dict[str, float] = field(default_factory=dict)
+    """The task's own, in place of our rule."""
     seeds: list[int] = field(default_factory=list)
     reference_errors: tuple[float | None, ...] | None = None
     """L's own relative error by output, the smallest of all calls that were verified in fp64; None
@@ -118,6 +120,7 @@ class Verification:
             input_kinds=tuple(sorted({kind_of(seed) for seed in self.seeds})),
             error_ratio=self.worst.error_ratio,
             error_ratio_limit=self.worst.error_ratio_limit,
+            thresholds=self.thresholds,
             error_part=self.worst.error_part,
             mismatch=mismatch,
         )
@@ -126,6 +129,7 @@ class Verification:
         """Compare the outputs of one call with the reference's; raises `Rejection`."""
         context, draw = outputs.context, outputs.draw
         self.judged += 1
+        self.thresholds = context.reference.problem.thresholds
         self.seeds.append(draw.seed)
         expected = outputs.expected()
         # What passes without fp64 would pass with it; what does not is compared in fp64 after all.
@@ -252,6 +256,7 @@ class Verification:
             inputs=flatten_arguments(context.draws.values_of(outputs.draw)) if wanted else (),
             precision=context.settings.precision,
             tolerance=context.rules.tolerance(context.settings.precision),
+            thresholds=context.reference.problem.thresholds,
             accumulation=context.work.accumulation,
             poison=runner.poison if runner.word is None else runner.word,
             multiple=multiple,

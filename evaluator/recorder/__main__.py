@@ -61,7 +61,8 @@ def _source(task: TaskFiles, recording: Recording) -> str:
         raise UnrecordableError(record.ended or "its files make no call")
     words = task.words + (f"\n({record.ended})" if record.ended else "")
     return problem_source(
-        *(task.reference, function, task.category, words, record.test, record.sweep)
+        *(task.reference, function, task.category, words, record.test, record.sweep),
+        task.thresholds,
     )
 
 

@@ -87,6 +87,7 @@ def problem_source(
     words: str,
     test: Sequence[RecordedCall],
     sweep: Sequence[RecordedCall],
+    thresholds: dict[str, float],
 ) -> str:
     """Raises `UnrecordableError`."""
     signature = _Signature(function, [*test, *sweep])
@@ -122,6 +123,7 @@ def problem_source(
         "",
         f"FUNCTION = {function.name!r}",
         f"CATEGORY = {json.dumps(category)}",
+        *([f"THRESHOLDS = {thresholds!r}"] if thresholds else []),
         *names,
         f"arguments = lambda: {expression}",
         "CASES = [\n" + ",\n".join(cases) + ",\n]",

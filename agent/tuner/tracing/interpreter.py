@@ -61,6 +61,7 @@ class Dotted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What PyTorch would return; CannotTrace where the name is unknown."""
+        kwargs = {name: value for name, value in kwargs.items() if value is not None}
         module, _, name = self.path.rpartition(".")
         if name == "Parameter":
             return args[0]
@@ -71,7 +72,7 @@ class Dotted:
         if name == "tensor" and isinstance(args[0], (int, float)):
             return Node(Kind.INPUT, (), name=FRESH)
         if name in ("rand", "randn", "ones", "zeros", "full"):
-            if kwargs.get("dtype") not in (None, Dotted("torch.float32")):
+            if kwargs.get("dtype", Dotted("torch.float32")) != Dotted("torch.float32"):
                 raise CannotTrace("an input that is not in fp32")
             sizes = args[0] if name == "full" else sizes_of(args)
             return Node(Kind.INPUT, tuple(sizes), name=FRESH)
@@ -294,12 +295,15 @@ class Interpreter:
         """A function of the file, or a method with its instance in `bound`."""
         names = [a.arg for a in node.args.args]
         defaults = [self.value(default, {}) for default in node.args.defaults]
+        by_name = [a.arg for a in node.args.kwonlyargs]
+        given_none = [default and self.value(default, {}) for default in node.args.kw_defaults]
 
         def call(*args: Any, **kwargs: Any) -> Any:
             given = (*bound, *args)
             scope = dict(zip(reversed(names), reversed(defaults), strict=False))
+            scope |= dict(zip(by_name, given_none, strict=True))
             scope |= dict(zip(names, given, strict=False)) | kwargs
-            if len(given) > len(names) or scope.keys() != set(names):
+            if len(given) > len(names) or scope.keys() != {*names, *by_name}:
                 raise TypeError(f"it takes {', '.join(names)}")
             try:
                 for statement in node.body:

@@ -71,7 +71,9 @@ def set_up(request: ProblemRequest, workers: WorkerFactory) -> ProblemSetup:
     del values
     large = size > _LARGE_BYTES and not facts.keeps_state
     exact = ExactReference(reference, slices_first=large)
-    kinds = InputKinds(kinds_for(settings, work))
+    # Thresholds are absolute: they hold for the recipe's numbers.
+    plain = bool(reference.problem.thresholds) or reference.only_seed is not None
+    kinds = InputKinds((Kind.PLAIN,) if plain else kinds_for(settings, work))
     for kind in set(kinds.all) - {Kind.PLAIN}:
         if facts.keeps_state or not is_fit(
             reference,

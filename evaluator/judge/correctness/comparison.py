@@ -7,7 +7,7 @@ Outputs are walked in chunks; no fp64 copy of a whole output is ever made.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from operator import itemgetter
@@ -76,6 +76,7 @@ def compare(
     precision: Precision,
     *,
     tolerance: tuple[float, float] | None = None,
+    thresholds: Mapping[str, float] | None = None,
     accumulation: int = 1,
     poison: int | None = None,
     multiple: float | None = None,
@@ -95,6 +96,7 @@ def compare(
         precision: the task's precision.
         tolerance: relative and absolute, of `torch.allclose`, for outputs of 32 bits and more and
             for others; None: our own rule.
+        thresholds: the task's own, of the whole of an output: `cosine_sim`, `l1_relative`, `rmse`.
         accumulation: longest sum behind one output element (`Work.accumulation`).
         poison: the 32-bit word that unwritten memory held; None: not known.
         multiple: m, in place of the rule's.
@@ -134,6 +136,12 @@ def compare(
             wrong = _wrong_integers(k, reference, r, None if orders_ties else inputs)
             ok = wrong is None
             excusable = not ok and tolerance is None
+        elif thresholds:
+            share, off = _share_of(thresholds, k, reference)
+            wrong = off if (beyond := share > most_share) else None
+            ok = not beyond
+            if share >= verdict.error_share:
+                verdict = replace(verdict, error_ratio=share, error_ratio_limit=1.0)
         elif tolerance is not None:
             wrong = _not_close(k, reference, tolerance[k.dtype.itemsize < 4])
             ok = wrong is None
@@ -183,6 +191,24 @@ def _wrong_integers(
     if inputs is not None and k.dtype is not torch.bool and tied(k, reference, wrong, inputs):
         return None
     return wrong
+
+
+def _share_of(
+    thresholds: Mapping[str, float], k: Tensor, reference: Tensor
+) -> tuple[float, Tensor]:
+    """How much of what the thresholds allow is used, and the elements that are off."""
+    off = k != reference
+    x, y = k.double().flatten(), reference.double().flatten()
+    if not bool(off.any()):
+        return 0.0, off
+    error = x - y
+    cosine = float(torch.cosine_similarity(x, y, 0))
+    shares = (
+        (1 - cosine) / (1 - thresholds["cosine_sim"]),
+        float(error.abs().sum() / y.abs().sum().clamp(min=1e-12)) / thresholds["l1_relative"],
+        float(error.square().mean().sqrt()) / thresholds["rmse"],
+    )
+    return max(share if share == share else math.inf for share in shares), off
 
 
 def _not_close(k: Tensor, reference: Tensor, tolerance: float) -> Tensor | None:

@@ -272,6 +272,7 @@ class Explanation:
             inputs=flatten_arguments(values),
             precision=self.context.settings.precision,
             tolerance=self.context.rules.tolerance(self.context.settings.precision),
+            thresholds=self.context.reference.problem.thresholds,
             accumulation=self.context.work.accumulation,
             describing=False,
         ).ok

@@ -73,7 +73,7 @@ class Draws:
         """
         self._reference = reference
         self._kinds = kinds
-        self._repeats = reference.rules.repeats_inputs
+        self._repeats = reference.rules.repeats_inputs and reference.only_seed is None
         self._is_random = is_random
         # KernelBench's inputs lie where those of the trial before lay, as a rule.
         self._moves = not reference.rules.in_one_process

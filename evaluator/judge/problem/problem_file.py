@@ -38,6 +38,9 @@ class ProblemFile:
             exec(compile(source, _FILE, "exec"), self.module.__dict__)
         except Exception as error:
             raise UnusableReferenceError(f"the problem file raised {error!r}") from error
+        self.is_function = hasattr(self.module, "FUNCTION")
+        self.thresholds: dict[str, float] = getattr(self.module, "THRESHOLDS", {})
+        """How far a quantised task's outputs may be off, in its own words; else empty."""
         for name in ("Model", "get_inputs", "get_init_inputs"):
             if not hasattr(self.module, name):
                 raise UnusableReferenceError(f"the problem file defines no {name}")
@@ -48,7 +51,7 @@ class ProblemFile:
     def inputs(self, device: torch.device, dtype: torch.dtype | None) -> list[Any]:
         """Arguments of one forward call, made on `device` where the file lets that happen; the
         floating ones as `dtype`, but for a function's, which has calls of several dtypes."""
-        if hasattr(self.module, "FUNCTION"):
+        if self.is_function:
             dtype = None
         with torch.device(device):
             values = _listed(self.module.get_inputs)

@@ -106,6 +106,8 @@ class Reference:
         self._spreads = {name: _centre_and_spread(t.detach()) for name, t in self.floating()}
         self.flags = BackendFlags(rules.allows_tf32, rules.allows_tf32 or rules.pytorch_flags)
         self.changes_inputs = False
+        self.only_seed: int | None = None
+        """Where shapes of outputs depend on values: the seed that all inputs are made from."""
         self.state_changes = 0
 
     def _constructed(self, seed: int, *, constants: bool = False) -> torch.nn.Module:
@@ -263,6 +265,7 @@ class Reference:
 
     def fresh_inputs(self, seed: int) -> list[Any]:
         """Arguments of one forward call, made on the device where the file lets that happen."""
+        seed = seed if self.only_seed is None else self.only_seed
         # `torch.manual_seed` seeds kinds of devices that are not there as well, which takes longer
         # than a short kernel and all that belongs to its call.
         torch.default_generator.manual_seed(seed)

@@ -34,6 +34,15 @@ def test_any_tag_or_none(tag):
     assert found.plan == "fuse both steps"
 
 
+def test_a_function_that_is_asked_for_is_as_good_as_a_module():
+    assert extract(fenced(HELPER), "stop").source is None
+    assert extract(fenced(HELPER), "stop", ("double",)).source == HELPER
+    assert extract(HELPER, "stop", ("double",)).source == HELPER
+    assert extract(fenced(KERNEL), "stop", ("double",)).source == KERNEL
+    missing = extract(fenced("x = 1\n"), "stop", ("double",))
+    assert missing.source is None and "`double`" in missing.problem
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -49,6 +49,14 @@ def headings(text: str) -> list[str]:
     return re.findall(r"^## (.+)$", text, re.MULTILINE)
 
 
+def test_of_a_function_a_prompt_asks_for_a_function() -> None:
+    text = first_prompt(run(), f'{REFERENCE}\n\nFUNCTION = "double"\n', HARDWARE)
+    assert text.startswith("Write a function `double` that")
+    assert "- `double` takes the reference's parameters" in text
+    assert "Keep the reference's parameters and buffers" not in text
+    assert "accumulate 16-bit sums in fp32" in text
+
+
 def test_headings_are_a_contract() -> None:
     assert headings(first_prompt(run(), REFERENCE, HARDWARE)) == [
         "Task",

@@ -103,3 +103,37 @@ def test_it_declines_what_must_be_right_at_sizes_that_it_is_not_shown() -> None:
         said = answer([{"role": "user", "content": text}], None, 0)
         assert ("```" not in said) is declined
         assert ("this one must know others" in said) is declined
+
+
+FUNCTION = """import torch
+
+def gated(x, y=None, *, slope=0.5, out=None):
+    z = torch.relu(x) * slope
+    if y is None:
+        return z
+    return z + y
+
+class Model(torch.nn.Module):
+    def forward(self, x, y=None, slope=0.5):
+        return gated(x, y, slope=slope)
+
+FUNCTION = "gated"
+n = 64
+arguments = lambda: (t0 := torch.randn(n, n), [t0, (t0 + 1.0), 0.25])[-1]
+
+def get_inputs():
+    return arguments()
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_function_is_written_for_what_it_is_called_with() -> None:
+    code = kernel(FUNCTION)
+    assert "def forward(self, x, y=None, slope=0.5)" in code
+    # Other calls go to PyTorch: of other dtypes, without a tensor, with another number.
+    assert "slope != 0.25 or type(x) is not torch.Tensor or type(y) is not" in code
+    assert "y.dtype != torch.float32" in code
+    half = FUNCTION.replace("randn(n, n)", "randn(n, n, dtype=torch.float16)")
+    assert "not in fp32" in answer(prompt(half), 0.0, 0)

@@ -21,7 +21,7 @@ from problems.function import entry_names, with_model
 from problems.loader import load_problem, load_suite
 from problems.problem import Problem
 from problems.sizes import SizeClass
-from tests.foreign_checkout import FORMS, LINE, SHIFTED, write_checkout
+from tests.foreign_checkout import FORMS, LINE, PICKED, SHIFTED, write_checkout
 
 CPU = torch.device("cpu")
 
@@ -74,7 +74,7 @@ def test_what_cannot_be_judged_is_one_line_and_the_others_go_on(
     checkout: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     suite = Path(f"kernelbench-x:{checkout}")
-    assert [problem.id for problem in load_suite(suite)] == ["shifted"]
+    assert [problem.id for problem in load_suite(suite)] == ["picked", "shifted"]
     said = [line for line in capfd.readouterr().err.splitlines() if "cannot be judged" in line]
     reasons = {line.split()[1]: line for line in said}
     assert reasons.keys() == {"bare", "large", "leaves", "optimiser"}
@@ -132,6 +132,21 @@ def test_a_candidate_may_be_a_function(shifted: Problem) -> None:
     timing = found[0].timing
     assert timing is not None and timing.geometric_speedup is not None
     assert "of summed times, geometric mean" in found[0].message
+
+
+@pytest.mark.thorough
+def test_a_quantised_task_has_thresholds_and_shapes_may_depend_on_values(checkout: Path) -> None:
+    picked = load_problem("picked", Path(f"kernelbench-x:{checkout}"))
+    settings = Settings(timing_seconds=0.05, audit="never")
+    with LocalExecutor("cpu") as executor:
+        rough, wrong = (
+            executor.evaluate(request_for(PICKED.replace("* 2", factor), picked, settings))
+            for factor in ("* 2.05", "* 2.5")
+        )
+    assert rough.status is Status.CORRECT and wrong.status is Status.INCORRECT, (rough, wrong)
+    assert rough.correctness is not None and rough.correctness.error_ratio is not None
+    assert rough.correctness.thresholds == {"cosine_sim": 0.99, "l1_relative": 0.1, "rmse": 0.1}
+    assert 0.2 < rough.correctness.error_ratio < 1
 
 
 @pytest.mark.thorough

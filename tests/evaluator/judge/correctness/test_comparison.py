@@ -280,6 +280,25 @@ def test_chunks_change_nothing(monkeypatch, chunk, shape):
     assert parts[1].mismatch == whole[1].mismatch
 
 
+def test_a_tasks_own_thresholds_take_the_rules_place():
+    right = rand(8, 64)
+    thresholds = {"cosine_sim": 0.95, "l1_relative": 0.05, "rmse": 0.1}
+
+    def judged(actual):
+        return compare([actual], [right], [right], (), Precision.FP32, thresholds=thresholds)
+
+    exact, rough, off = judged(right), judged(right * 1.04), judged(right * 1.06)
+    assert (exact.ok, rough.ok, off.ok) == (True, True, False)
+    assert exact.error_share == 0 and rough.error_share == pytest.approx(0.8, rel=1e-3)
+    assert not judged(right * math.nan).ok and off.mismatch.kind == "values"
+
+
+def test_fp64_is_not_fp32():
+    right = rand(8, 64).double()
+    for actual, good in ((right * (1 + 2**-42), True), (right.float().double() * 1.00001, False)):
+        assert compare([actual], [right], [right], (), Precision.FP32).ok is good
+
+
 def test_accumulation_is_guessed_from_shapes_when_not_told():
     case = Case("", [rand(16, 8192)], lambda x: x.sum(1), 1)
     expected = case.reference(*case.inputs)
