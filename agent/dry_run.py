@@ -39,13 +39,14 @@ class Plan:
 
 def plan(resolution: Resolution) -> Plan:
     """Work out the plan. Raises `UsageError` where the run itself would."""
-    from agent.job import check_judging, check_spending
+    from agent.job import check_judging, check_spending, refuse_session
     from agent.loop.drive import hardware_of
     from agent.loop.judging import place_of
     from agent.prompt.prompt import Frame, render_prompt
     from problems.sizes import SizeClass
 
     config, problems = resolution.config, resolution.problems
+    refuse_session(config)
     check_spending(config)
     check_judging(config)
     problem, size_class = problems[0], SizeClass.of(config.first_device)

@@ -52,13 +52,17 @@ def two_stage_interrupt(
         signal.signal(signal.SIGINT, before)
 
 
+def refuse_session(config: RunConfig) -> None:
+    """Raise `UsageError` where no model is asked."""
+    if config.strategy is Strategy.AGENT:
+        raise UsageError("--strategy agent is a session; kernel-refinery mcp opens it")
+
+
 def check_spending(config: RunConfig) -> None:
     """Raise `UsageError` where the model can't be asked, or a limit in dollars can't be kept."""
     from agent.llm.check import check_model
     from agent.llm.pricing import most_it_can_cost
 
-    if config.strategy is Strategy.AGENT:
-        raise UsageError("--strategy agent is a session; kernel-refinery mcp opens it")
     check_model(config.model, config.model_args, temperature=config.temperature)
     if config.budget_usd is None or config.allow_unpriced:
         return
@@ -99,6 +103,7 @@ def run_job(resolution: Resolution, mode: Mode = "none", *, redo: bool = False) 
 
     config, stop = resolution.config, threading.Event()
     say: Callable[[str], None] = partial(print, file=sys.stderr)  # until there is a view
+    refuse_session(config)
     check_judging(config)
     fork = Fork.parse(config.fork) if config.fork is not None else None
     if fork is not None:

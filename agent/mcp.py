@@ -78,7 +78,7 @@ def command(
     given |= {"strategy": Strategy.AGENT, "model": f"agent/{agent}"}
     resolution = resolved(merge_layers(config or [], given), built, module)
     run = resolution.config.output
-    if not commands and http is None and is_open(run):
+    if not (commands or redo) and http is None and is_open(run):
         check_same(RunFiles(run).config(), resolution.config)
         print(f"passes calls on to the session that is open in {run}", file=sys.stderr)
         serve_stdio(partial(ask, run))

@@ -7,7 +7,6 @@ import hmac
 import importlib.metadata
 import socket
 import time
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -17,7 +16,9 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from agent.session.door import MOST_CALLS, Call
-from agent.session.tools import MOST_CHARACTERS, TOOLS
+from agent.session.tools import MOST_CHARACTERS, TOOLS, Answer
+from evaluator.errors import InfrastructureError
+from problems.errors import UsageError
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -63,15 +64,19 @@ def mcp_server(call: Call) -> Server[Any]:
         def tell(text: str) -> None:
             loop.call_soon_threadsafe(said.put_nowait, text)
 
+        def answered() -> Answer:
+            try:
+                return call(asked.name, asked.arguments or {}, tell, agent)
+            except (UsageError, InfrastructureError) as error:
+                return Answer(str(error), "failed")  # the session that we pass calls on to ended
+
         client = context.session.client_params
         agent = f"{client.client_info.name} {client.client_info.version}" if client else ""
         async with anyio.create_task_group() as group:
             group.start_soon(report)
             # What nobody waits for any more is finished all the same, and kept.
             answer = await anyio.to_thread.run_sync(
-                partial(call, asked.name, asked.arguments or {}, tell, agent),
-                abandon_on_cancel=True,
-                limiter=limiter,
+                answered, abandon_on_cancel=True, limiter=limiter
             )
             group.cancel_scope.cancel()
         content = types.TextContent(type="text", text=answer.text)

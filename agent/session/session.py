@@ -33,19 +33,11 @@ from agent.record.progress import best_of
 from agent.record.result import RunResult, Spent, Stop
 from agent.record.turn import TurnRecord, TurnSeconds
 from agent.record.turn_log import TurnKey, key_of
-from agent.session.tools import (
-    MOST_CHARACTERS,
-    TOOLS,
-    Answer,
-    EvaluateTool,
-    OfProblem,
-    ProfileTool,
-    ReadTool,
-    StatusTool,
-    Tool,
-)
+from agent.session import tools
+from agent.session.tools import TOOLS, Answer
 from evaluator.errors import InfrastructureError
 from evaluator.evaluation import Candidate
+from problems.errors import UsageError
 from tools.profiling.profile_facts import count_words
 
 _SPENT = {
@@ -59,10 +51,6 @@ _PROGRESS = {
     events.JudgingAgain: "the best kernel is judged again",
     events.Waiting: "our side failed, and tries again",
 }
-
-
-class RefusedError(Exception):
-    """The agent asked for what can't be; says what it can do instead."""
 
 
 @dataclass(frozen=True)
@@ -108,11 +96,10 @@ class Session:
     def __init__(self, problems: Sequence[Deps]) -> None:
         self._problems = {deps.problem.id: deps for deps in problems}
         self._locks = {name: threading.Lock() for name in self._problems}
-        self._config, self._store, self._clock = (
-            problems[0].config,
-            problems[0].store,
-            problems[0].clock,
-        )
+        self._writing = threading.Lock()
+        any_of_them = problems[0]
+        self._config, self._store = any_of_them.config, any_of_them.store
+        self._clock = any_of_them.clock
         self._machine = Machine(1.0, profiles=False)
         self._since: float | None = None
         """Since then the agent has had what it needs for its next kernel; None: for no one yet."""
@@ -125,7 +112,7 @@ class Session:
         """What a tool answers. `tell` hears how far it is; `agent` is what the client calls itself.
         Raises nothing."""
         if tool not in TOOLS:
-            return Answer(f"There is no tool {tool!r}; {nearest(tool, TOOLS)}", "refused")
+            return Answer(f"There is no such tool; {nearest(tool, TOOLS)}", "refused")
         try:
             given = TOOLS[tool].model_validate(dict(arguments))
             return Answer(self._answer(given, tell, agent))
@@ -133,8 +120,8 @@ class Session:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
             return Answer(f"{tool} can't take this: {where}: {first['msg']}.", "refused")
-        except RefusedError as refusal:
-            return Answer(str(refusal), "refused")
+        except UsageError as mistake:
+            return Answer(str(mistake), "refused")
         except InfrastructureError as error:
             said = str(error) or type(error).__name__
         except Exception as error:  # noqa: BLE001  (our own bug: shown in full where we run)
@@ -145,23 +132,22 @@ class Session:
         words = f"Kernel Refinery failed, not you: {said}. Nothing was charged; try the same again."
         return Answer(words, "failed")
 
-    def _answer(self, given: Tool, tell: Tell, agent: str) -> str:
+    def _answer(self, given: tools.Tool, tell: Tell, agent: str) -> str:
         thought = self._thought()
-        if not isinstance(given, OfProblem):
-            return "\n".join(self._status(details=isinstance(given, StatusTool)))
+        if not isinstance(given, tools.OfProblem):
+            return "\n".join(self._status(details=isinstance(given, tools.StatusTool)))
         problem = given.problem
         if not problem and len(self._problems) == 1:
             problem = next(iter(self._problems))
         if problem not in self._problems:
-            near = nearest(problem, self._problems)
-            raise RefusedError(f"There is no problem {problem!r} here; {near}")
-        if isinstance(given, ReadTool):
+            raise UsageError(f"There is no such problem; {nearest(problem, self._problems)}")
+        if isinstance(given, tools.ReadTool):
             return self._read(problem, tell)
         with self._alone(problem, tell):
             match given:
-                case EvaluateTool():
+                case tools.EvaluateTool():
                     return self._evaluate(problem, given, thought, tell, agent)
-                case ProfileTool():
+                case tools.ProfileTool():
                     return self._profile(problem, given.turn, tell)
                 case _:
                     return self._finish(problem, tell)
@@ -191,7 +177,8 @@ class Session:
         """Take the next turn through the graph. Where our side breaks, it was never sent; where
         this command ends, the next one takes it."""
         key = deps.turns.claim()
-        assert key is not None
+        if key is None:
+            raise InfrastructureError("the session takes no turn now")
         deps.turns.close()
         try:
             self._machine.walk(deps, key)
@@ -210,11 +197,12 @@ class Session:
         known = self._store.log.progress(problem).spent
         return known + Spent(seconds=TurnSeconds(model=thought))
 
-    def _why_closed(self, problem: str, thought: float) -> str:
-        """Why nothing more is evaluated; empty: it is."""
+    def _why_closed(self, problem: str, thought: float, **instead: int) -> str:
+        """Why nothing more is evaluated; empty: it is. `instead`: of what was spent."""
         if problem in self._finished:
             return "it is finished"
-        limit = exhausted(self._config, self._spent(problem, thought))
+        spent = self._spent(problem, thought).model_copy(update=instead)
+        limit = exhausted(self._config, spent)
         return _SPENT[limit] if limit else ""
 
     def _left(self, problem: str) -> str:
@@ -249,20 +237,19 @@ class Session:
         return f"{problem}; {self._left(problem)}. {how}\n\n{text}"
 
     def _evaluate(
-        self, problem: str, given: EvaluateTool, thought: float, tell: Tell, agent: str
+        self, problem: str, given: tools.EvaluateTool, thought: float, tell: Tell, agent: str
     ) -> str:
-        _check(given.source)
         turn, head = self._sent_before(problem, given.source), "Sent before, so it costs nothing. "
         if turn is None:
             if why := self._why_closed(problem, thought):
-                raise RefusedError(f"{problem} is not evaluated any more: {why}.")
+                raise UsageError(f"{problem} is not evaluated any more: {why}.")
             usage = Usage(
                 prompt_tokens=given.prompt_tokens,
                 completion_tokens=given.completion_tokens,
                 reasoning_tokens=None,
                 cached_tokens=None,
             )
-            sent = Submission(given.source, usage, thought, agent or "unnamed")
+            sent = Submission(given.source, usage, thought, agent[:100])
             turn, head = self._next(problem).turn, ""
             self._take_turn(self._begun(problem, tell, sent))
             self._since = self._clock()
@@ -286,11 +273,11 @@ class Session:
         deps, key = self._problems[problem], self._next(problem)
         memory, feedback = memory_before(deps, key), self._config.shown_feedback
         if not feedback.needs_profile:
-            raise RefusedError(f"This session gives no profiles: its feedback is {feedback}.")
+            raise UsageError(f"This session gives no profiles: its feedback is {feedback}.")
         turns = {turn.turn: turn for turn in self._store.log.of(problem)}
         record = memory.base if wanted is None else turns.get(wanted)
         if record is None or not record.is_correct:
-            raise RefusedError("Only a correct kernel is profiled, and this turn has none.")
+            raise UsageError("Only a correct kernel is profiled, and this turn has none.")
         if record.profile is None:
             record = self._profiled(deps, record, tell)
         measured = FeedbackSpec(tuple(i for i in feedback.items if i.component in MEASURED))
@@ -299,11 +286,11 @@ class Session:
 
     def _profiled(self, deps: Deps, record: TurnRecord, tell: Tell) -> TurnRecord:
         problem, log = record.problem, self._store.log
-        why = self._why_closed(problem, self._thought())
+        why = self._why_closed(problem, self._thought(), calls=0)
         if log.profiles_asked(problem) >= self._config.budget_profiles:
             why = "all profiles are used"
-        if why and why != _SPENT[Stop.CALLS]:
-            raise RefusedError(f"{problem} is not profiled any more: {why}.")
+        if why:
+            raise UsageError(f"{problem} is not profiled any more: {why}.")
         assert record.candidate is not None
         tell("the kernel is profiled")
         began = self._clock()
@@ -327,9 +314,10 @@ class Session:
             result = run.result()
             if result.error:
                 raise InfrastructureError(result.error)
-            self._finished[problem] = result.model_copy(update={"stop": Stop.FINISHED})
-            known = tuple(self._finished.values())
-            self._store.save_result(RunResult(run=self._store.path, problems=known))
+            with self._writing:
+                self._finished[problem] = result.model_copy(update={"stop": Stop.FINISHED})
+                known = tuple(self._finished.values())
+                self._store.save_result(RunResult(run=self._store.path, problems=known))
         found = self._finished[problem]
         tells = Component.EXECUTION in self._config.shown_feedback
         lines = [
@@ -344,20 +332,6 @@ class Session:
             words = execution_words(found.verdict, "", self._store.rival(problem))
             lines += [f"Its {which}:", words]
         return "\n".join(lines)
-
-
-def _check(source: str) -> None:
-    """Raise `RefusedError` for what is no text of a file."""
-    if not source.strip():
-        raise RefusedError("The source is empty; send the whole file.")
-    if len(source) > MOST_CHARACTERS:
-        raise RefusedError(
-            f"The source has {len(source):,} characters; {MOST_CHARACTERS:,} at most."
-        )
-    try:
-        source.encode()
-    except UnicodeEncodeError as error:
-        raise RefusedError(f"The source is no text: {error.reason}.") from None
 
 
 def _text(words: str, shown: Sequence[Section]) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 MOST_CHARACTERS = 1_000_000
 """Of a source."""
@@ -18,6 +18,12 @@ class Answer:
     """refused: the agent asked for what can't be. failed: our side broke. Neither is charged."""
 
 
+def _not_empty(source: str) -> str:
+    if not source.strip():
+        raise ValueError("it is empty")
+    return source
+
+
 class Tool(BaseModel):
     """What a tool takes. The docstrings are what an agent reads."""
 
@@ -25,7 +31,7 @@ class Tool(BaseModel):
 
 
 class OfProblem(Tool):
-    problem: str = ""
+    problem: str = Field(default="", max_length=200)
     """Its id, as list gives it. May be left out where the session has one problem."""
 
 
@@ -42,12 +48,12 @@ class EvaluateTool(OfProblem):
     """Have a kernel built, checked and timed. Costs one evaluation and device time. The same source
     again gets the same answer and costs nothing. Takes seconds to minutes."""
 
-    source: str
+    source: Annotated[str, Field(max_length=MOST_CHARACTERS), AfterValidator(_not_empty)]
     """The whole Python file, which defines ModelNew. Its first line may be a comment `# plan: `
     that says what this version does."""
-    prompt_tokens: int | None = Field(default=None, ge=0)
+    prompt_tokens: int | None = Field(default=None, ge=0, le=10**12)
     """The tokens that you read since the last evaluation, if you know it."""
-    completion_tokens: int | None = Field(default=None, ge=0)
+    completion_tokens: int | None = Field(default=None, ge=0, le=10**12)
     """The tokens that you wrote since then, if you know it."""
 
 

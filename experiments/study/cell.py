@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from agent.config.run_config import Strategy
 from agent.resolution import Resolution, resolve
 from experiments.study.plan import Condition, ModelChoice, Plan
 from problems.errors import UsageError
@@ -33,12 +34,14 @@ def cell_name(model: str, condition: Condition, seed: int) -> str:
 
 
 def cells_of(plan: Plan, folder: Path) -> tuple[Cell, ...]:
-    """All cells, by seed, then model, then condition, each with `folder`/NAME as its run directory.
+    """All cells, by seed, then model, then condition, each with `folder`/NAME as its run directory;
+    not those of `agent`, where kernel-refinery mcp makes a session.
 
     Raises `UsageError` for settings that contradict, and for names that only differ in what a
     folder's name leaves out.
     """
-    cells = tuple(_cell(plan, folder, *parts) for parts in _all(plan))
+    made = [parts for parts in _all(plan) if parts[1].strategy is not Strategy.AGENT]
+    cells = tuple(_cell(plan, folder, *parts) for parts in made)
     names = [cell.name for cell in cells]
     for name in names:
         if names.count(name) > 1:

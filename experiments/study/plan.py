@@ -49,7 +49,8 @@ class ModelChoice(Record):
 
 
 class Condition(Record):
-    """How the next prompt comes about: `sample`, `refine G+E+P`, `refine none` or `hybrid G+E`."""
+    """How the next prompt comes about: `sample`, `refine G+E+P`, `refine none` or `hybrid G+E`;
+    `agent G+E+P` is that of sessions."""
 
     strategy: Strategy
     feedback: Feedback = FeedbackSpec()
@@ -61,7 +62,8 @@ class Condition(Record):
         if strategy == Strategy.SAMPLE and feedback:
             raise ValueError(f"{text!r}: sample has no feedback; write 'sample'")
         if strategy not in set(Strategy):
-            raise ValueError(f"{text!r} is not 'sample', or 'refine' or 'hybrid' with its feedback")
+            others = "'refine', 'hybrid' or 'agent'"
+            raise ValueError(f"{text!r} is not 'sample', or {others} with its feedback")
         if strategy != Strategy.SAMPLE and not feedback:
             raise ValueError(f"{text!r}: say which feedback, such as '{strategy} G+E+P'")
         return cls(

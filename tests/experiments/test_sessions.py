@@ -8,9 +8,13 @@ from experiments.comparison import compare_runs
 from experiments.page.collection import collect
 from experiments.page.sources import Sources
 from experiments.runs import load_runs
+from experiments.study.cell import cells_of
+from experiments.study.plan import Contrast
+from experiments.study.study_folder import StudyFolder
 from tests.agent.made_records import profile
 from tests.command import command
-from tests.experiments.made_runs import made_run
+from tests.experiments.made_runs import made_run, names
+from tests.experiments.study.test_study_report import made_study
 
 UNKNOWN = dict.fromkeys(("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens"))
 
@@ -55,3 +59,20 @@ def test_a_profile_that_was_asked_for_later_is_found_in_its_turn(tmp_path: Path)
     first, _ = (other / "turns.jsonl").read_text().splitlines()
     (run / "profiled" / "p.jsonl").write_text(f"{first}\n")
     assert [bool(each) for each in load_runs(run)["bottleneck"]] == [True, False]
+
+
+def test_a_study_reads_the_sessions_in_its_cells(tmp_path: Path) -> None:
+    told = made_study(
+        tmp_path / "study",
+        {
+            "refine G+E": {name: [1.2, 1.5] for name in names(9)},
+            "agent G+E": {name: [1.2, 2.5] for name in names(9)},
+        },
+        [Contrast(a="refine G+E", b="agent G+E", outcome="speedup_kept")],
+    )
+    assert [each.condition for each in told.conditions] == ["refine G+E", "agent G+E"]
+    assert told.answers[0].better == "agent G+E"
+    record = StudyFolder(tmp_path / "study").record()
+    assert record is not None
+    plan = record.plan.model_copy(update={"settings": {"device": "cpu"}})
+    assert [cell.name for cell in cells_of(plan, tmp_path)] == ["refine-g+e-tuner-s0"]

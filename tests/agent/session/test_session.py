@@ -138,12 +138,17 @@ def test_mistakes_are_answers(tmp_path: Path) -> None:
             ("evalate", {}, "did you mean 'evaluate'?"),
             ("evaluate", {"problem": "first"}, "source: Field required"),
             ("evaluate", {"problem": "first", "source": RIGHT, "budget": 9}, "budget: Extra"),
-            ("evaluate", {"source": RIGHT}, "no problem '' here"),
+            ("evaluate", {"source": RIGHT}, "no such problem; known: first, second"),
             ("evaluate", {"problem": "frist", "source": RIGHT}, "did you mean 'first'?"),
-            ("read", {"problem": "../second"}, "no problem '../second' here"),
+            ("read", {"problem": "../second"}, "did you mean 'second'?"),
             ("evaluate", {"problem": "first", "source": " \n"}, "is empty"),
-            ("evaluate", {"problem": "first", "source": "#" * (MOST_CHARACTERS + 1)}, "at most"),
-            ("evaluate", {"problem": "first", "source": "# \ud800"}, "is no text"),
+            (
+                "evaluate",
+                {"problem": "first", "source": "#" * (MOST_CHARACTERS + 1)},
+                "at most 1000000",
+            ),
+            ("evaluate", {"problem": "first", "source": "# \ud800"}, "valid string"),
+            ("evaluate", {"source": "x", "prompt_tokens": 10**300}, "less than or equal"),
             ("profile", {"problem": "first", "turn": -1}, "turn: Input should be"),
         ]
         for tool, given, words in asks:
@@ -168,6 +173,7 @@ def test_time_and_device_are_limited(tmp_path: Path) -> None:
         done(session, "evaluate", source=WRONG)
         assert "the device time is used" in refused(session, "evaluate", source=BETTER)
         assert "the device time is used" in refused(session, "profile", turn=0)
+        assert "Sent before" in done(session, "evaluate", source=RIGHT)
         done(session, "evaluate", "second", source=BETTER)
     assert [turn.seconds.model for turn in world.turns()] == [60.0, 0.0]
 

@@ -72,7 +72,7 @@ def test_the_hash_changes_with_all_that_a_plan_says(tmp_path: Path) -> None:
         ({"conditions": ["refine"]}, "say which feedback"),
         ({"conditions": ["sample G"]}, "sample has no feedback"),
         ({"conditions": ["hybrid"]}, "such as 'hybrid G\\+E\\+P'"),
-        ({"conditions": ["anneal"]}, "'anneal' is not 'sample', or 'refine' or 'hybrid'"),
+        ({"conditions": ["anneal"]}, "'anneal' is not 'sample', or 'refine', 'hybrid' or 'agent'"),
         ({"conditions": ["sample", "sample"]}, "there twice"),
         ({"conditions": []}, "conditions"),
         ({"seeds": [1, 1]}, "there twice"),
