@@ -152,6 +152,20 @@ class BaselineTiming(Record):
     """The arithmetic it was allowed on a GPU: `fp32, TF32 off`. Empty: a CPU, or not recorded."""
 
 
+class Counted(Record):
+    """What a kernel reaches by the task's own counts of bytes and operations."""
+
+    gbps: float
+    tflops: float
+    peak_share: float | None = None
+    """The larger of both over the device's published peak; None without one."""
+
+    @property
+    def words(self) -> str:
+        share = f", {100 * self.peak_share:.3g} % of the peak" if self.peak_share else ""
+        return f"{self.gbps:.4g} GB/s, {self.tflops:.3g} TFLOP/s by the task's own counts{share}"
+
+
 class CallTiming(Record):
     """Times of calls that are launched from Python on an idle GPU, launching included."""
 
@@ -209,6 +223,8 @@ class Timing(Record):
     launch_bound: bool = False
     """Eager mostly calls operators: the sizes are so small that a speedup tells how many. On a GPU:
     the host limits eager's calls or the candidate's."""
+    counted: Counted | None = None
+    """Of cases, where the problem has counts of all that were timed."""
     called: CallTiming | None = None
     """On a GPU: the same calls as they are launched, where the other figures are device times."""
     wall_latency_us: float | None = None

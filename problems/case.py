@@ -14,6 +14,9 @@ class Served(BaseModel):
     """By the name of a module-level constant: its value, as Python text."""
     weight: float
     """How often a call has these sizes; that of all cases together is 1."""
+    counts: tuple[float, float, str] | None = None
+    """Of a foreign suite: bytes that a call moves and its operations, by the suite's own count, and
+    the dtype of its largest tensor."""
 
     @property
     def name(self) -> str:
@@ -41,6 +44,7 @@ def cases_of(source: str, size_class: SizeClass) -> tuple[Case, ...]:
         Case(
             sizes=case.sizes,
             weight=case.weight / whole,
+            counts=case.counts,
             reference=with_sizes(source, size_class, case=number),
         )
         for number, case in declared.items()

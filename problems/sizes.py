@@ -22,6 +22,8 @@ WEIGHT = "weight"
 """The key of an entry of `CASES` that names no constant."""
 ON = "on"
 """Another one: the only size class that it is for."""
+COUNTS = "counts"
+"""And one more: what a foreign suite counts."""
 _KEPT = 256
 """Problems whose texts are kept: each turn asks for those of its problem several times."""
 
@@ -51,6 +53,7 @@ class DeclaredCase(NamedTuple):
     weight: float
     on: SizeClass | None
     """The only class that it is for; None: both."""
+    counts: tuple[float, float, str] | None
 
 
 @lru_cache(maxsize=_KEPT)
@@ -121,6 +124,7 @@ def _declared_case(table: ast.expr) -> DeclaredCase:
     on = ast.literal_eval(sizes.pop(ON, ast.Constant(None)))
     if on not in (None, *SizeClass):
         raise UsageError(f'line {table.lineno}: a case is on {on!r}; write "cpu" or "gpu"')
+    counts = ast.literal_eval(sizes.pop(COUNTS, ast.Constant(None)))
     weight = sizes.pop(WEIGHT, ast.Constant(1))
     value = weight.value if isinstance(weight, ast.Constant) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
@@ -133,7 +137,7 @@ def _declared_case(table: ast.expr) -> DeclaredCase:
             f'line {table.lineno}: a case without sizes; write {{"NAME": value, "weight": 1}}'
         )
     named = {name: ast.unparse(size) for name, size in sizes.items()}
-    return DeclaredCase(named, float(value), SizeClass(on) if on else None)
+    return DeclaredCase(named, float(value), SizeClass(on) if on else None, counts)
 
 
 def metadata(tree: ast.Module) -> Metadata:
@@ -194,8 +198,8 @@ def _sizes_in_force(
         sizes |= _sizes(_tables(ours.hidden_sizes)[hidden])
     if ours.cases is not None and case is not None:
         sizes |= _sizes(_tables(ours.cases)[case])
-        sizes.pop(WEIGHT, None)
-        sizes.pop(ON, None)
+        for key in (WEIGHT, ON, COUNTS):
+            sizes.pop(key, None)
     return sizes
 
 

@@ -213,6 +213,8 @@ def _time_lines(evaluation: Evaluation) -> list[str]:
     for name, baseline in timing.baselines.items():
         if name is not BaselineName.EAGER:
             lines.append(f"- speedup over {BASELINES[name].words}: {_speedup(baseline)}")
+    if timing.counted is not None:
+        lines.append(f"- reached: {timing.counted.words}")
     if evaluation.cases:
         lines.append("- these figures are weighted over the cases that were timed:")
         lines += [f"  - {case.words}" for case in evaluation.cases]

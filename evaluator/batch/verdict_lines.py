@@ -87,6 +87,8 @@ def _times(timing: Timing) -> Iterator[str]:
             f"{baseline.speedup:.3f}x [{baseline.speedup_low:.3f}, "
             f"{baseline.speedup_high:.3f}], {baseline.pairs} pairs{workers}"
         )
+    if timing.counted is not None:
+        yield timing.counted.words
     if timing.sol_fraction is not None:
         share = 100 * timing.sol_fraction
         figure = f"{share:.0f}" if share >= 1 else f"{share:.1g}"

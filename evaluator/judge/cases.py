@@ -10,6 +10,7 @@ from evaluator.audit_record import DeepAudit, SanitizerRun
 from evaluator.evaluation import (
     BaselineTiming,
     CaseTiming,
+    Counted,
     Evaluation,
     EvaluationRequest,
     Seconds,
@@ -18,6 +19,7 @@ from evaluator.evaluation import (
     Verdict,
     success_message,
 )
+from evaluator.hardware.published import published
 from evaluator.judge.timing.interval import Interval, verdict_of
 from evaluator.record import Record
 from evaluator.rival import CheckRequest, Rival
@@ -54,12 +56,14 @@ def judged_at_each(
     if last.status is not Status.CORRECT:
         return last.model_copy(update={"seconds": seconds, "case": names[len(judged) - 1]})
     cases = tuple(
-        CaseTiming(sizes=case.sizes, weight=case.weight, timing=each.timing)
+        CaseTiming(sizes=case.sizes, weight=case.weight, counts=case.counts, timing=each.timing)
         for case, each in zip(request.cases, judged[tested:], strict=not tested)
         if each.timing is not None or not tested
     )
+    if (timing := weighted(cases)) is not None:
+        timing = timing.model_copy(update={"counted": counted(cases, last.device)})
     update = {
-        "timing": (timing := weighted(cases)),
+        "timing": timing,
         "message": success_message(timing),
         "cases": cases,
         "correctness": max(
@@ -85,6 +89,23 @@ def _allowed(found: Evaluation) -> Evaluation:
     findings = (*found.findings, f"{found.reason}: {found.message}")
     update = {"status": Status.CORRECT, "reason": "", "findings": findings, "correctness": None}
     return found.model_copy(update=update)
+
+
+def counted(cases: Sequence[CaseTiming], device: str) -> Counted | None:
+    """Summed counts over the summed time; `device`: its name. None where a case that was timed has
+    no counts."""
+    timed = [each for each in cases if each.timing]
+    known = [(c.weight, *c.counts, c.timing.latency_us) for c in timed if c.counts and c.timing]
+    if not known or len(known) < len(timed):
+        return None
+    time_s = sum(weight * us for weight, *_, us in known) / 1e6
+    bandwidth = sum(weight * moved for weight, moved, *_ in known) / time_s
+    rate = sum(weight * operations for weight, _, operations, *_ in known) / time_s
+    share, peaks = None, published(device)
+    if peaks is not None:
+        most = peaks.flops.get(known[0][3], math.inf)
+        share = max(bandwidth / peaks.bandwidth_bytes_s, rate / most)
+    return Counted(gbps=bandwidth / 1e9, tflops=rate / 1e12, peak_share=share)
 
 
 def checked_at_each(request: CheckRequest, check: Callable[[CheckRequest], Rival]) -> Rival:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,8 +12,6 @@ from evaluator.recorder.program import Part, RecordedCall, UnrecordableError, li
 
 _ON_CPU_BYTES = 2**22
 """Of a call's arguments: a judge on a CPU times no larger ones, if there are such."""
-_MOST_BYTES = 2**34
-"""A judge holds several times as much; the suite's own machines have no room for more either."""
 _ON_CPU = 3
 """So many sizes of a sweep are timed there."""
 
@@ -92,11 +91,6 @@ def problem_source(
     thresholds: dict[str, float],
 ) -> str:
     """Raises `UnrecordableError`."""
-    fitting = [call for call in sweep if call.bytes <= _MOST_BYTES]
-    if len(fitting) < len(sweep):
-        left_out = len(sweep) - len(fitting)
-        words += f"\n({left_out} of {len(sweep)} sizes are left out: over 16 GiB of arguments)"
-        sweep = fitting
     signature = _Signature(function, [*test, *sweep])
     timed = sorted({str(p): (c, p) for c in sweep for p in [signature.arguments(c)]}.values(),
                    key=lambda pair: -pair[0].bytes)  # fmt: skip
@@ -115,6 +109,7 @@ def problem_source(
     cases = [
         "    {"
         + ", ".join([*rows[n], '"weight": 1', *([] if n in small else ['"on": "gpu"'])])
+        + _counts(timed[n][0])
         + "}"
         for n in order
     ]
@@ -147,6 +142,13 @@ def problem_source(
     source = "\n".join(lines) + "\n"
     compile(source, function.name, "exec")
     return source
+
+
+def _counts(call: RecordedCall) -> str:
+    counts = call.moved_bytes, call.operations
+    if not all(each is not None and 0 <= each < math.inf for each in counts) or not call.tensors:
+        return ""
+    return f', "counts": {(*counts, max(call.tensors, key=lambda t: t.bytes).dtype)!r}'
 
 
 def _cases(calls: Sequence[list[Part]]) -> tuple[list[str], str, list[list[str]]]:

@@ -27,7 +27,7 @@ class Bait:
     """Of `secret` in the memory of process `pid`."""
     secret: str
     port: int
-    """TCP on the loopback device; 0: this process may not listen."""
+    """TCP on the loopback device."""
     abstract_name: str
     """A Unix socket without a file."""
     namespaces: dict[str, str]
@@ -46,11 +46,10 @@ def bait(folder: Path) -> Iterator[tuple[Bait, int]]:
     secret = secrets.token_hex(8)
     memory = ctypes.create_string_buffer(secret.encode())
     name = f"refinery-{secrets.token_hex(8)}"
-    with contextlib.ExitStack() as ends, socket.socket(socket.AF_UNIX) as abstract:
-        port = 0
-        with contextlib.suppress(PermissionError):  # there is no network here, nor for a worker
-            server = ends.enter_context(socket.create_server(("127.0.0.1", 0)))
-            port = server.getsockname()[1]
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.socket(socket.AF_UNIX) as abstract,
+    ):
         abstract.bind(f"\0{name}")
         abstract.listen()
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -60,7 +59,7 @@ def bait(folder: Path) -> Iterator[tuple[Bait, int]]:
                     pid=os.getpid(),
                     address=ctypes.addressof(memory),
                     secret=secret,
-                    port=port,
+                    port=server.getsockname()[1],
                     abstract_name=name,
                     namespaces={
                         kind: str(Path(f"/proc/self/ns/{kind}").readlink()) for kind in NAMESPACES

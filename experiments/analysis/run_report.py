@@ -89,6 +89,7 @@ class RunReport(Record):
     figures: tuple[FigureReport, ...]
     statuses: dict[str, int]
     levels: tuple[Group, ...]
+    categories: tuple[Group, ...]
     """Empty where all problems are of one level."""
     at_k: tuple[AtK, ...]
     """Of independent samples only."""
@@ -106,6 +107,7 @@ def report_on(run: LoadedRun, *, seed: int = 0) -> RunReport:
         figures=tuple(figure_report([reached], measure, seed) for measure in MEASURES),
         statuses={str(name): int(n) for name, n in run.turns["status"].value_counts().items()},
         levels=tuple(groups([run.turns], "level", seed)),
+        categories=tuple(groups([run.turns], "category", seed)),
         at_k=tuple(at_k_figures([reached], seed)) if run.facts.strategy == "sample" else (),
         problems=tuple(
             problem_report(turns) for _, turns in run.turns.groupby("problem", sort=False)

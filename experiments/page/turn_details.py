@@ -170,6 +170,8 @@ def _facts(record: TurnRecord) -> Iterator[tuple[str, str]]:
             if name is not BaselineName.EAGER:
                 shown += f" ({figures.ratio(baseline.speedup)}x, {baseline.verdict})"
             yield name, shown
+        if timing.counted is not None:
+            yield "reached", timing.counted.words
         if timing.sol_fraction is not None:
             yield "of the speed-of-light bound", figures.percent(timing.sol_fraction)
     if (correctness := evaluation.correctness) is not None:

@@ -101,6 +101,7 @@ def _run_sections(report: RunReport) -> Iterator[Section]:
     figures = figure_table([""], [report.figures], [len(report.problems)])
     yield Section("Figures after the last call", (), figures)
     yield from _groups("level", [report.levels], [""])
+    yield from _groups("category", [report.categories], [""])
     yield from _at_k([report.at_k], [report.facts.run])
 
 

@@ -87,6 +87,17 @@ def test_levels_stand_side_by_side(tmp_path: Path):
     assert alone.levels == ()
 
 
+def test_categories_stand_side_by_side(tmp_path: Path):
+    turns = [
+        made_turn(name, 0, 2.0).model_copy(update={"category": category})
+        for name, category in (("a", "Math"), ("b", "Math"), ("c", "Fusion"))
+    ]
+    run = write_run(tmp_path / "run", turns, problems=["a", "b", "c"], strategy="refine", budget=1)
+    found = [(group.name, group.problems) for group in report(run).categories]
+    assert found == [("Fusion", 1), ("Math", 2)]
+    assert "category Math (2): fast_0" in command(MODULE, run).stdout
+
+
 def test_samples_are_summed_up_by_how_many_there_are(tmp_path: Path):
     results = {"p": [None, 4.0, "wrong", 0.5], "q": [2.0, None, None, None]}
     told = report(made_run(tmp_path / "run", results, strategy="sample"))

@@ -22,7 +22,7 @@ from evaluator.evaluation import (
     Verdict,
 )
 from evaluator.executor.local import LocalExecutor
-from evaluator.judge.cases import checked_at_each, judged_at_each, weighted
+from evaluator.judge.cases import checked_at_each, counted, judged_at_each, weighted
 from evaluator.rival import CheckRequest, Rival
 from evaluator.settings import BaselineName, Settings
 from problems.loader import load_problem
@@ -140,6 +140,18 @@ def test_the_verdict_over_cases(first, second, verdict) -> None:
     found = weighted([CaseTiming(sizes={}, weight=0.5, timing=t) for t in (first, second)])
     assert found.verdict is found.baselines[BaselineName.EAGER].verdict is verdict
     assert (found.speedup_low <= 1 <= found.speedup_high) or verdict is not Verdict.UNCLEAR
+
+
+def test_what_a_task_counts_is_held_against_the_summed_time() -> None:
+    counts = (2e9, 1e9, "float32")
+    times = [timing(2.0, 1000.0), timing(1.0, 3000.0)]
+    cases = [CaseTiming(sizes={}, weight=0.5, counts=counts, timing=each) for each in times]
+    found = counted(cases, "NVIDIA H200")
+    assert (found.gbps, found.tflops) == (pytest.approx(1000.0), pytest.approx(0.5))
+    assert found.peak_share == pytest.approx(1000 / 4800)
+    assert found.words.endswith("0.5 TFLOP/s by the task's own counts, 20.8 % of the peak")
+    assert counted(cases, "a CPU").peak_share is None
+    assert counted([cases[0], cases[1].model_copy(update={"counts": None})], "a CPU") is None
 
 
 def test_weights_move_the_choice_of_the_best_kernel() -> None:

@@ -55,25 +55,15 @@ def judged(executor: LocalExecutor, tmp_path: Path) -> Judged:
     return judge
 
 
-def found(evaluation: Evaluation) -> list[str]:
-    return [finding.partition(":")[0] for finding in evaluation.findings]
-
-
 def test_the_test_decides_and_the_sweep_is_timed(judged: Judged) -> None:
     evaluation = judged(RIGHT)
     assert (evaluation.status, evaluation.findings) == (Status.CORRECT, ()), evaluation
     assert [case.name for case in evaluation.cases] == ["rows=64", "rows=32"]
-    times = [case.timing for case in evaluation.cases if case.timing]
-    eager = sum(t.baselines["eager"].latency_us for t in times)
-    assert evaluation.timing is not None
-    assert evaluation.timing.baselines["eager"].latency_us == pytest.approx(eager / 2)
-    assert len(set(evaluation.seeds)) == 1
+    assert evaluation.timing is not None and len(set(evaluation.seeds)) == 1
     wrong = judged("return torch.exp(x) * 2.0 + (x.shape[0] == 7) * 1e-3")
-    assert (wrong.status, wrong.reason, wrong.case) == (
-        Status.INCORRECT,
-        "wrong_values",
-        "the test's sizes",
-    )
+    assert (wrong.reason, wrong.case) == ("wrong_values", "the test's sizes")
+    untimed = judged("return torch.exp(x) * (2.0 if x.shape[0] != 32 else 1.0)", timed_cases=1)
+    assert (len(untimed.cases), untimed.findings) == (1, ()), untimed
 
 
 @pytest.mark.parametrize(
@@ -96,31 +86,21 @@ def test_what_their_test_does_not_see_is_a_finding(
     assert judged(forward, "refinery").status is not Status.CORRECT
     evaluation = judged(forward)
     assert evaluation.status is Status.CORRECT, evaluation.message
-    assert finding in found(evaluation), evaluation.findings
+    assert finding in {found.partition(":")[0] for found in evaluation.findings}
     assert evaluation.timing is not None
     raised = finding == "forward_raised"
     assert [case.name for case in evaluation.cases] == ["rows=64", "rows=32"][raised:]
 
 
-def test_sizes_that_are_not_timed_are_left_out(judged: Judged) -> None:
-    evaluation = judged("return torch.exp(x) * (2.0 if x.shape[0] != 32 else 1.0)", timed_cases=1)
-    assert (evaluation.status, len(evaluation.cases)) == (Status.CORRECT, 1), evaluation
-    assert evaluation.findings == ()
-
-
-@pytest.mark.parametrize(
-    ("dtype", "off", "right"),
-    [
-        (torch.float32, 2e-5, False),
-        (torch.float64, 2e-5, False),
-        (torch.float64, 5e-6, True),
-        (torch.float16, 4e-3, True),
-        (torch.float16, 9e-3, False),
-    ],
-)
-def test_the_tolerance_is_that_of_an_outputs_dtype(dtype: torch.dtype, off: float, right: bool):
+def test_the_tolerance_is_that_of_an_outputs_dtype() -> None:
     tolerance = RULES["kernelbench-x"].tolerance(Precision.FP32)
-    expected = torch.full((64,), 0.25, dtype=dtype)
-    actual = expected + off
-    found = compare([actual], [expected], None, [], Precision.FP32, tolerance=tolerance)
-    assert found.ok is right
+    for dtype, right, wrong in (
+        (torch.float32, 1e-5, 2e-5),
+        (torch.float64, 5e-6, 2e-5),
+        (torch.float16, 4e-3, 9e-3),
+    ):
+        expected = torch.full((64,), 0.25, dtype=dtype)
+        for off in (right, wrong):
+            outputs = [expected + off], [expected]
+            found = compare(*outputs, None, [], Precision.FP32, tolerance=tolerance)
+            assert found.ok is (off == right), (dtype, off)
