@@ -70,11 +70,12 @@ def judge_tasks(run: SuiteRun, lines: ResultLines[TaskRow]) -> None:
     left = run.waiting({row.problem for row in lines.rows})
     for executor, problem in run.until_time_is_up(left, lines):
         source = own_module(run.reference(problem))
-        lines.add(_row(problem.id, attempt(executor, run.request(source, problem))))
+        lines.add(row_of(problem.id, attempt(executor, run.request(source, problem))))
         typer.echo(_line(lines.rows[-1]), err=True)
 
 
-def _row(problem: str, made: Attempt) -> TaskRow:
+def row_of(problem: str, made: Attempt) -> TaskRow:
+    """What came of a candidate for a problem."""
     evaluation = made.evaluation
     if evaluation is None:
         return TaskRow(
