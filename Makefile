@@ -8,7 +8,7 @@ PURELIB := python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 # version of Python does not compile, which is no failure.
 CONFINED := torch triton numpy sympy mpmath networkx
 
-.PHONY: base install demo test test-inspect check style size site format clean
+.PHONY: base install demo test test-inspect test-mini check style size site format clean
 
 # What a user needs, which is enough for the demo.
 base: $(VENV)/.base
@@ -65,6 +65,14 @@ test-inspect: install
 	$(INSPECT)/bin/pip install --quiet --disable-pip-version-check inspect-ai==0.3.285
 	$(INSPECT)/bin/python -m pytest tests/experiments/export/test_inspect_log.py -m ''
 
+# mini-swe-agent has an environment of its own; it calls our commands.
+MINI := .mini
+
+test-mini: install
+	test -d $(MINI) || $(PYTHON) -m venv $(MINI)
+	$(MINI)/bin/pip install --quiet --disable-pip-version-check mini-swe-agent==2.4.6
+	PATH="$(abspath $(MINI))/bin:$$PATH" $(BIN)/python -m pytest tests/agent/session/test_mini_swe_agent.py -m ''
+
 # MORE: other targets, which begin when there is room.
 check: install
 	$(MAKE) --jobs=3 style $(PARTS) $(MORE)
@@ -95,4 +103,4 @@ format: install
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) $(INSPECT) .site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info
+	rm -rf $(VENV) $(INSPECT) $(MINI) .site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info

@@ -28,7 +28,7 @@ COMMANDS = {
     "tool": Command("agent.tool", "use the tools of an open session"),
     "desk": Command("agent.desk", "share a relay's prompts out, and take the answers back"),
     "problems": Command("problems.list", "list the problems"),
-    "serve": Command("evaluator.serve.__main__", "give verdicts to other programs, over HTTP"),
+    "serve": Command("tools.serve.__main__", "give verdicts to other programs, over HTTP"),
     "doctor": Command("agent.doctor", "show what this machine has, and what is missing"),
 }
 

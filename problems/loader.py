@@ -195,8 +195,16 @@ def _entry_at(path: Path) -> _Entry:
     return _Entry(path, path.parent.name, 0, 0, path.stem)
 
 
+def problem_of(source: str, name: str) -> Problem:
+    """A lone problem from its text. Raises `UsageError` where it is none."""
+    return _problem(_Entry(Path(f"{_safe(name)}.py"), "", 0, 0, _safe(name)), source)
+
+
 def _read(entry: _Entry) -> Problem:
-    source = read_source(entry.path)
+    return _problem(entry, read_source(entry.path))
+
+
+def _problem(entry: _Entry, source: str) -> Problem:
     tree = parse(source, str(entry.path))
     missing = [name for name in _NEEDED if name not in _defined(tree.body)]
     if missing:

@@ -79,7 +79,7 @@ def write_task(
     name: str,
     reference: str,
     test: str,
-    sizes: tuple[int, ...] = (8, 10, 12, 36),
+    sizes: tuple[int, ...] = (8, 10, 12, 32, 36),
     category: str = "Math",
 ) -> None:
     task = folder / "data" / "kernelbenchx" / category / f"{name}.py"

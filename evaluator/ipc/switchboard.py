@@ -34,7 +34,7 @@ class Switchboard(Service):
                 mine.close()
                 raise self._died(switch, error) from None
         try:
-            mine.send(Kind.REQUEST, question)
+            mine.send(Kind.REQUEST, question, timeout_s=timeout_s)
             return answer_of(mine.receive(timeout_s))
         except WireTimeoutError:
             with self._lock:

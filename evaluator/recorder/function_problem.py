@@ -12,6 +12,8 @@ from evaluator.recorder.program import Part, RecordedCall, UnrecordableError, li
 
 _ON_CPU_BYTES = 2**22
 """Of a call's arguments: a judge on a CPU times no larger ones, if there are such."""
+_MOST_BYTES = 2**34
+"""A judge holds several times as much; the suite's own machines have no room for more either."""
 _ON_CPU = 3
 """So many sizes of a sweep are timed there."""
 
@@ -91,6 +93,11 @@ def problem_source(
     thresholds: dict[str, float],
 ) -> str:
     """Raises `UnrecordableError`."""
+    fitting = [call for call in sweep if call.bytes <= _MOST_BYTES]
+    if len(fitting) < len(sweep):
+        left_out = len(sweep) - len(fitting)
+        words += f"\n({left_out} of {len(sweep)} sizes are left out: over 16 GiB of arguments)"
+        sweep = fitting
     signature = _Signature(function, [*test, *sweep])
     timed = sorted({str(p): (c, p) for c in sweep for p in [signature.arguments(c)]}.values(),
                    key=lambda pair: -pair[0].bytes)  # fmt: skip

@@ -27,7 +27,7 @@ class Bait:
     """Of `secret` in the memory of process `pid`."""
     secret: str
     port: int
-    """TCP on the loopback device."""
+    """TCP on the loopback device; 0: this process may not listen."""
     abstract_name: str
     """A Unix socket without a file."""
     namespaces: dict[str, str]
@@ -46,10 +46,11 @@ def bait(folder: Path) -> Iterator[tuple[Bait, int]]:
     secret = secrets.token_hex(8)
     memory = ctypes.create_string_buffer(secret.encode())
     name = f"refinery-{secrets.token_hex(8)}"
-    with (
-        socket.create_server(("127.0.0.1", 0)) as server,
-        socket.socket(socket.AF_UNIX) as abstract,
-    ):
+    with contextlib.ExitStack() as ends, socket.socket(socket.AF_UNIX) as abstract:
+        port = 0
+        with contextlib.suppress(PermissionError):  # there is no network here, nor for a worker
+            server = ends.enter_context(socket.create_server(("127.0.0.1", 0)))
+            port = server.getsockname()[1]
         abstract.bind(f"\0{name}")
         abstract.listen()
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -59,7 +60,7 @@ def bait(folder: Path) -> Iterator[tuple[Bait, int]]:
                     pid=os.getpid(),
                     address=ctypes.addressof(memory),
                     secret=secret,
-                    port=server.getsockname()[1],
+                    port=port,
                     abstract_name=name,
                     namespaces={
                         kind: str(Path(f"/proc/self/ns/{kind}").readlink()) for kind in NAMESPACES

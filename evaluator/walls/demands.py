@@ -85,9 +85,9 @@ def _namespaces() -> str:
     return "allow user namespaces (sysctl user.max_user_namespaces=10000), or run as root"
 
 
-def rejection(lacking: Collection[str]) -> str:
+def rejection(lacking: Collection[str], option: str = "--require-isolation strict") -> str:
     remedies = dict.fromkeys(remedy(layer) for layer in lacking)
     return (
         f"strict isolation is not to be had here: {', '.join(lacking)} missing; "
-        f"{'; '.join(remedies)}; or leave out --require-isolation strict"
+        f"{'; '.join(remedies)}; or leave out {option}"
     )

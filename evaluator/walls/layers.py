@@ -31,6 +31,7 @@ from evaluator.walls.probe import Probe
 Reached = Callable[[str], None]
 _FILE_BYTES = 2**30
 """Of the largest file that may be written."""
+_LENT_BYTES = 2**34
 
 
 def enclose(*needed: Path, hidden: Sequence[Path] = ()) -> list[str]:
@@ -65,6 +66,7 @@ def confine(
     needed: Sequence[Path] = (),
     writes_proc: bool = False,
     watches: bool = False,
+    judges: bool = False,
     reached: Reached = lambda layer: None,
 ) -> list[str]:
     """Give up everything that a candidate must not have; the names of the layers that held.
@@ -77,6 +79,7 @@ def confine(
         needed: what else may be read.
         writes_proc: what will run names threads that aren't its own.
         watches: root's right to watch performance stays, if possible and seccomp is active.
+        judges: it will put up walls around workers of its own, as far as those around it allow.
         reached: called after each layer.
 
     Raises `OSError` if the uid can't be dropped although we are root.
@@ -131,7 +134,8 @@ def confine(
     limits.limit(
         memory_bytes=None if memory_bytes is None else limits.mapped_bytes() + memory_bytes,
         cpu_seconds=cpu_seconds,
-        file_bytes=_FILE_BYTES,
+        # What a judge lends to its workers are files in memory.
+        file_bytes=_LENT_BYTES if judges else _FILE_BYTES,
         processes=limits.most_processes(own_uid=own_uid == "own_uid"),
     )
     up("rlimits", *(["memory_limit"] if memory_bytes is not None else []))
@@ -152,7 +156,8 @@ def confine(
         up(*(named if alone else []))
     with contextlib.suppress(OSError):
         # On a GPU outputs leave through device memory, and no process is stopped.
-        seccomp.install(all_threads=not alone, stays_stopped=memory_bytes is not None)
+        stopped = memory_bytes is not None and not judges
+        seccomp.install(all_threads=not alone, stays_stopped=stopped, judges=judges)
         up("seccomp")
     if watches and "seccomp" in held:
         up("only_cap_perfmon")

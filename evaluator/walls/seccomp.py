@@ -102,6 +102,10 @@ programs (subprocess with start_new_session) must not fail.
 """
 
 
+JUDGING = {"sendmsg", "sendmmsg", "unshare"}
+"""What a judge needs for its own workers, where it is behind walls itself; and it needs `FAKED`."""
+
+
 @dataclass(frozen=True)
 class _Instruction:
     code: int
@@ -132,7 +136,7 @@ def _refused(call: int, argument: int, test: int, value: int) -> tuple[_Instruct
     )
 
 
-def filter_code(machine: str, *, stays_stopped: bool = False) -> bytes:
+def filter_code(machine: str, *, stays_stopped: bool = False, judges: bool = False) -> bytes:
     """The filter for one architecture; raises `KeyError` for one that isn't known here."""
     numbers = NUMBERS[machine]
     program = [
@@ -149,6 +153,8 @@ def filter_code(machine: str, *, stays_stopped: bool = False) -> bytes:
         ]
     denied = DENIED + WAKING if stays_stopped else DENIED
     answers = dict.fromkeys(denied, errno.EPERM) | dict.fromkeys(FAKED, 0)
+    if judges:
+        answers = {name: answers[name] for name in answers.keys() - {*JUDGING, *FAKED}}
     # The C library falls back to clone, whose flags can be seen from here.
     answers["clone3"] = errno.ENOSYS
     for name, number in answers.items():
@@ -178,17 +184,19 @@ def filter_code(machine: str, *, stays_stopped: bool = False) -> bytes:
     return b"".join(instruction.packed() for instruction in program)
 
 
-def install(*, all_threads: bool = False, stays_stopped: bool = False) -> None:
+def install(
+    *, all_threads: bool = False, stays_stopped: bool = False, judges: bool = False
+) -> None:
     """Put the filter on this thread and all that it will start, for good. Needs no_new_privs.
 
     `all_threads`: on those as well that run already. `stays_stopped`: nothing that was set up
-    before may wake it from SIGSTOP. Raises `OSError` where the kernel has no
-    seccomp, or the architecture isn't known here.
+    before may wake it from SIGSTOP. `judges`: it puts up walls itself. Raises `OSError` where the
+    kernel has no seccomp, or the architecture isn't known here.
     """
     machine = platform.machine()
     if machine not in NUMBERS:
         raise OSError(errno.ENOSYS, f"no system call table for {machine}")
-    code = filter_code(machine, stays_stopped=stays_stopped)
+    code = filter_code(machine, stays_stopped=stays_stopped, judges=judges)
     program = _Program(len(code) // 8, code)
     if all_threads:
         system_call(_SECCOMP[machine], _SET_MODE_FILTER, _ALL_THREADS, ctypes.byref(program))

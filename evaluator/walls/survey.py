@@ -52,7 +52,7 @@ def survey() -> tuple[str, ...]:
     return tuple(layers)
 
 
-def insist() -> None:
+def insist(option: str = "--require-isolation strict") -> None:
     """Raise `UsageError`, one line with the remedy, unless strict isolation is possible here."""
     try:
         layers = survey()
@@ -61,7 +61,7 @@ def insist() -> None:
             f"strict isolation: the walls of this machine can't be tried: {error}"
         ) from None
     if lacking := missing(layers):
-        raise UsageError(rejection(lacking))
+        raise UsageError(rejection(lacking, option))
 
 
 def main() -> None:

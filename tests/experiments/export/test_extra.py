@@ -17,7 +17,7 @@ EXPORT = "experiments.export.__main__"
         (EXPORT, ("inspect", REFINED, "-o", "x"), "inspect_ai", "export inspect needs inspect_ai"),
         (EXPORT, ("otlp", REFINED), "opentelemetry", "export otlp needs opentelemetry"),
         (EXPORT, ("wandb", REFINED), "wandb", "export wandb needs wandb"),
-        ("evaluator.serve.__main__", (), "aiohttp", "kernel-refinery serve needs aiohttp"),
+        ("tools.serve.__main__", (), "aiohttp", "kernel-refinery serve needs aiohttp"),
         ("experiments.report", (REFINED, "-o", "x"), "plotly", "the page's charts need"),
         (
             "experiments.report",

@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluator.serve.reward_client import RewardClient
 from tests.command import ROOT
 from tests.exploits.problems import matmul
+from tools.serve.reward_client import RewardClient
 
 JUDGED = ("--device", "cpu", "--timing-seconds", "0.05", "--no-audit")
 """Options of the judge, of the server and of `evaluator.check`."""
-PATIENCE_S = 120.0
+PATIENCE_S = 600.0
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def suite_in(folder: Path) -> Path:
 @contextmanager
 def server(suite: Path, *options: str) -> Iterator[ServerAtHand]:
     """With these options; ended at last, whatever became of it."""
-    words = ["-m", "evaluator.serve", *JUDGED, "--suite", str(suite), *options]
+    words = ["-m", "tools.serve", *JUDGED, "--suite", str(suite), *options]
     process = subprocess.Popen(
         [sys.executable, "-W", "error", *words],
         cwd=ROOT,

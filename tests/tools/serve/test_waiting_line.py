@@ -3,14 +3,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.serve.batch import Batch, Ticket, WaitingLine
-from tests.evaluator.made_requests import evaluation_request
+from tools.serve.batch import Batch, Job, Ticket, WaitingLine
 
-REQUEST = evaluation_request()
+JOB = Job("test", dict)
 
 
 def tickets(batch: Batch, count: int) -> list[Ticket]:
-    return [Ticket(batch, index, REQUEST) for index in range(count)]
+    return [Ticket(batch, index, JOB) for index in range(count)]
 
 
 def taken(line: WaitingLine) -> list[tuple[Batch, int]]:

@@ -1,4 +1,4 @@
-"""`python -m evaluator.serve`: verdicts over HTTP, for programs on this machine."""
+"""`python -m tools.serve`: verdicts over HTTP, for programs on this machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import secrets
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,9 +24,8 @@ from evaluator.settings import JudgeOptions
 from problems.errors import UnknownProblemError, UsageError
 
 if TYPE_CHECKING:
-    from evaluator.evaluation import EvaluationRequest
-    from evaluator.serve.reward_server import RewardServer
     from problems.problem import Problem
+    from tools.serve.reward_server import RewardServer
 
 _LEAST = 16
 """Characters of a token, so that it cannot be guessed."""
@@ -47,6 +46,18 @@ def command(
     ] = None,
     queue: Annotated[int, typer.Option(min=1, help="So many candidates may wait.")] = 256,
     body_mib: Annotated[int, typer.Option(min=1, max=128, help="Largest body of a request.")] = 16,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Profile each correct kernel, with advice.")
+    ] = False,
+    accept_problems: Annotated[
+        bool, typer.Option("--accept-problems", help="Clients may send problems of their own.")
+    ] = False,
+    keep_problems: Annotated[
+        int, typer.Option(min=1, max=64, help="So many of these stay set up.")
+    ] = 4,
+    problem_seconds: Annotated[
+        float, typer.Option(min=1, help="Longest time for a candidate of these, set-up included.")
+    ] = 300.0,
     grace: Annotated[
         float,
         typer.Option(min=0, help="Seconds to finish what is under way after a signal to stop."),
@@ -63,16 +74,34 @@ def command(
     from evaluator.executor.local import LocalExecutor
     from evaluator.hardware.device_choice import resolve_devices
     from evaluator.hardware.devices import describe
-    from evaluator.serve.dispatch import Dispatch
-    from evaluator.serve.reward_server import RewardServer
+    from tools.serve.batch import Job
+    from tools.serve.dispatch import Dispatch
+    from tools.serve.reward_server import RewardServer
+    from tools.serve.sent_problems import SentProblems
+    from tools.serve.verdict import verdict
 
     devices = resolve_devices(device)
     settings = settings_for(given, devices)
     find = problem_finder(suite)
     token = secrets.token_urlsafe(32) if token_file is None else read_token(token_file)
 
-    def asked(problem: str, source: str) -> EvaluationRequest:
-        return request_for(source, find(problem), settings)
+    sent = None
+    if accept_problems:
+        if settings.isolation == "strict":
+            raise UsageError(
+                "--accept-problems: kernels for clients' problems lack some walls of strict"
+                " isolation; leave out one of the two options"
+            )
+        sent = SentProblems(settings, profiles=profile, most=keep_problems, limit_s=problem_seconds)
+
+    def job(name: str, source: str, own: str | None) -> Job:
+        if own is None:
+            request = request_for(source, find(name), settings)
+            return Job(name, lambda: verdict(executor, request, profiles=profile))
+        if sent is None:
+            raise UsageError("this server takes no problems; start it with --accept-problems")
+        sent.admit(name, own)
+        return Job(name, lambda: sent.verdict(name, own, source))
 
     def announce(address: str) -> None:
         print(f"address: {address}")
@@ -86,12 +115,12 @@ def command(
         "device_name": describe(devices[0]).name,
         "versions": versions | {"python": platform.python_version()},
     }
-    with LocalExecutor(*devices) as executor:
+    with LocalExecutor(*devices) as executor, nullcontext() if sent is None else closing(sent):
         executor.prepare(len(devices))
         server = RewardServer(
-            Dispatch(executor, width=executor.width, room=queue),
+            Dispatch(width=executor.width, room=queue),
             token,
-            asked,
+            job,
             about,
             body_mib * 2**20,
         )
@@ -154,4 +183,4 @@ async def _until_signalled(
 
 
 if __name__ == "__main__":
-    sys.exit(serve(command, "python -m evaluator.serve"))
+    sys.exit(serve(command, "python -m tools.serve"))

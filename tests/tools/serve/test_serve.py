@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.serve.__main__ import problem_finder, read_token
-from evaluator.serve.batch import MalformedError, read_batch
 from problems.errors import UnknownProblemError, UsageError
-from tests.evaluator.serve.server_at_hand import suite_in
+from tests.tools.serve.server_at_hand import suite_in
+from tools.serve.__main__ import problem_finder, read_token
+from tools.serve.batch import MalformedError, read_batch
 
 
 def test_a_file_holds_one_word(tmp_path: Path) -> None:

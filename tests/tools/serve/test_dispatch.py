@@ -1,4 +1,4 @@
-"""What is answered where our side fails, with an executor that does what the test says."""
+"""What is answered where our side fails, with jobs that do what the test says."""
 
 from __future__ import annotations
 
@@ -9,27 +9,26 @@ from typing import Any
 import pytest
 
 from evaluator.errors import JudgeDiedError
-from evaluator.evaluation import Evaluation, EvaluationRequest
-from evaluator.serve.batch import Batch
-from evaluator.serve.dispatch import Dispatch
 from tests.evaluator.made_evaluations import unbuilt
-from tests.evaluator.made_requests import evaluation_request
+from tools.serve.batch import Batch, Job
+from tools.serve.dispatch import Dispatch
 
 
-class Failing:
-    def evaluate(self, request: EvaluationRequest) -> Evaluation:
-        source = request.candidate.source
+def job(source: str) -> Job:
+    def answer() -> dict[str, object]:
         if source == "ours":
             raise JudgeDiedError("the judge\nended")
         if source == "bug":
             raise ZeroDivisionError(f"a secret: {source}")
-        return unbuilt(message=source)
+        return {"evaluation": unbuilt(message=source).as_json()}
+
+    return Job("test", answer)
 
 
 def test_what_fails_on_our_side_is_no_verdict(capfd: pytest.CaptureFixture[str]) -> None:
     async def test() -> None:
-        dispatch, batch = Dispatch(Failing(), width=1, room=8), Batch()
-        dispatch.admit(batch, [evaluation_request(each) for each in ("ours", "bug", "kernel")])
+        dispatch, batch = Dispatch(width=1, room=8), Batch()
+        dispatch.admit(batch, [job(each) for each in ("ours", "bug", "kernel")])
 
         async def answer() -> dict[str, Any]:
             told: dict[str, Any] = json.loads(await asyncio.wait_for(batch.answers.get(), 60))

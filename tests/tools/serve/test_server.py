@@ -15,12 +15,12 @@ import pytest
 
 from evaluator.evaluation import Evaluation
 from evaluator.hardware.device_lock import device_lock
-from evaluator.serve.reward_client import LostError, RefusedError
 from tests.command import command, refused
 from tests.evaluator.processes import descendants, is_running, still_running
-from tests.evaluator.serve.server_at_hand import JUDGED, PATIENCE_S, ServerAtHand, server, suite_in
 from tests.exploits.corpus import CORPUS
 from tests.exploits.sources import module
+from tests.tools.serve.server_at_hand import JUDGED, PATIENCE_S, ServerAtHand, server, suite_in
+from tools.serve.reward_client import LostError, RefusedError
 
 pytestmark = pytest.mark.thorough
 
@@ -308,6 +308,6 @@ def test_it_ends_where_what_is_under_way_does_not(suite: Path) -> None:
 def test_mistakes_are_one_line(running: ServerAtHand, tmp_path: Path) -> None:
     short = tmp_path / "token"
     short.write_text("short")
-    assert "--token-file" in refused("evaluator.serve", "--token-file", short)
-    assert "no such suite" in refused("evaluator.serve", "--suite", tmp_path / "nothing")
-    assert f"--port {running.port}" in refused("evaluator.serve", "--port", running.port)
+    assert "--token-file" in refused("tools.serve", "--token-file", short)
+    assert "no such suite" in refused("tools.serve", "--suite", tmp_path / "nothing")
+    assert f"--port {running.port}" in refused("tools.serve", "--port", running.port)

@@ -8,16 +8,15 @@ import json
 import logging
 import traceback
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from evaluator.evaluation import EvaluationRequest
-from evaluator.serve.batch import Batch, BatchRequest, MalformedError, one_line, read_batch
-from evaluator.serve.dispatch import Dispatch, StoppingError
 from problems.errors import UsageError
+from tools.serve.batch import Batch, BatchRequest, Job, MalformedError, one_line, read_batch
+from tools.serve.dispatch import Dispatch, StoppingError
 
 HOST = "127.0.0.1"
 _BODY_S = 60.0
@@ -30,13 +29,16 @@ _SHUTDOWN_TIMEOUT_S = 5.0
 class RewardServer:
     dispatch: Dispatch
     token: str
-    request_for: Callable[[str, str], EvaluationRequest]
-    """By a problem's name and a source. Raises `UsageError` for an unknown problem."""
+    job_for: Callable[[str, str, str | None], Job]
+    """Of a problem's name, a candidate, and the problem where its client sent it. Raises
+    `UsageError` for an unknown problem, or one that is none."""
     about: Mapping[str, object]
     most_bytes: int
     """Of a body."""
     _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
     """To read a large body stops all threads for a moment; others get their turns in between."""
+    _admitting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """To read clients' problems takes some time: one request at a time, beside all others."""
 
     async def run(
         self, port: int, stop: asyncio.Event, limit_s: float, announce: Callable[[str], None]
@@ -106,14 +108,15 @@ class RewardServer:
     async def _evaluations(self, request: web.Request) -> web.StreamResponse:
         try:
             asked = await self._read(request)
-            requests = await asyncio.to_thread(self._requests, asked)
+            async with self._admitting if asked.problems else nullcontext():
+                jobs = await asyncio.to_thread(self._jobs, asked)
         except TimeoutError:
             return _refusal(408, f"the body did not come within {_BODY_S:g} s")
         except MalformedError as error:
             return _refusal(error.status, str(error))
         batch = Batch(asked.client)
         try:
-            retry_after_s = self.dispatch.admit(batch, requests)
+            retry_after_s = self.dispatch.admit(batch, jobs)
         except StoppingError:
             return _refusal(503, "the server is stopping")
         if retry_after_s is not None:
@@ -123,7 +126,7 @@ class RewardServer:
                 {"Retry-After": str(retry_after_s)},
             )
         try:
-            return await _stream(request, batch, len(requests))
+            return await _stream(request, batch, len(jobs))
         finally:
             self.dispatch.drop(batch)
 
@@ -138,12 +141,13 @@ class RewardServer:
         async with self._reading:
             return await asyncio.to_thread(read_batch, body, self.dispatch.room)
 
-    def _requests(self, asked: BatchRequest) -> list[EvaluationRequest]:
-        """Raises `MalformedError` for a problem that the suite does not have."""
+    def _jobs(self, asked: BatchRequest) -> list[Job]:
+        """Raises `MalformedError` for a problem that the suite does not have, or that is none."""
         found = []
         for index, candidate in enumerate(asked.candidates):
+            own = asked.problems.get(candidate.problem)
             try:
-                found.append(self.request_for(candidate.problem, candidate.source))
+                found.append(self.job_for(candidate.problem, candidate.source, own))
             except UsageError as error:
                 raise MalformedError(one_line(f"candidates.{index}: {error}")) from None
         return found

@@ -6,19 +6,21 @@ import asyncio
 import json
 import re
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Annotated
 
 from pydantic import Field, ValidationError
 
-from evaluator.evaluation import Evaluation, EvaluationRequest
 from evaluator.record import Record
 
 _MOST_NAME = 200
 """Characters of a name. A misspelt one is compared with all that there are."""
 _MOST_WORDS = 300
+_MOST_PROBLEMS = 16
+_MOST_PROBLEM = 2**17
+"""Characters of a problem that a client sends."""
 _PART = re.compile(rb'"(?:\\.|[^"\\]++)*+"?|\S', re.DOTALL)
 """Of JSON: a whole string, or a character between strings."""
 
@@ -35,34 +37,48 @@ class OversizeError(MalformedError):
 
 class CandidateRequest(Record):
     problem: Annotated[str, Field(max_length=_MOST_NAME)]
-    """An id or alias of the suite, never a file."""
+    """A name in `problems`, else an id or alias of the suite, never a file."""
     source: Annotated[str, Field(max_length=2**20)]
     """It waits in memory."""
 
 
 class BatchRequest(Record):
     candidates: Annotated[tuple[CandidateRequest, ...], Field(min_length=1)]
+    problems: Annotated[
+        dict[
+            Annotated[str, Field(min_length=1, max_length=_MOST_NAME)],
+            Annotated[str, Field(max_length=_MOST_PROBLEM)],
+        ],
+        Field(default_factory=dict, max_length=_MOST_PROBLEMS),
+    ]
+    """The client's own, by names that it gives them: their sources."""
     client: Annotated[str, Field(max_length=_MOST_NAME)] = ""
     """Batches of one name share that client's turns. Empty: a client of its own."""
 
 
 def read_batch(body: bytes, room: int) -> BatchRequest:
     """Raises `MalformedError` for what never fits, is no JSON, or has other fields or types."""
-    # Nine parts, and ten a candidate. Parsed, each may become a hundred times as large.
-    if any(islice(_PART.finditer(body), 9 + 10 * room, None)):
-        raise OversizeError(f"too many candidates, or parts of one: at most {room} may wait")
+    # Nine parts, ten a candidate, and four a problem. Parsed, each may become a hundred times as
+    # large.
+    sent = 5 + 4 * _MOST_PROBLEMS if b'"problems"' in body else 0
+    over = OversizeError(f"too many candidates, or parts of one: at most {room} may wait")
+    if any(islice(_PART.finditer(body), 9 + 10 * room + sent, None)):
+        raise over
     try:
-        return BatchRequest.model_validate_json(body)
+        batch = BatchRequest.model_validate_json(body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise MalformedError(one_line(f"{where}: {first['msg']}" if where else first["msg"])) from (
             None
         )
+    if len(batch.candidates) > room:
+        raise over
+    return batch
 
 
 def one_line(text: str) -> str:
-    words = " ".join(text.split())[:_MOST_WORDS]
+    words = " ".join(text[: 30 * _MOST_WORDS].split())[:_MOST_WORDS]
     return "".join(each if each.isprintable() else "?" for each in words)
 
 
@@ -79,19 +95,23 @@ class Batch:
         return self.client or self
 
 
+@dataclass(frozen=True)
+class Job:
+    """A candidate that can be judged now."""
+
+    problem: str
+    answer: Callable[[], Mapping[str, object]]
+    """The fields of its answer. Raises `InfrastructureError`."""
+
+
 @dataclass(frozen=True, eq=False)
 class Ticket:
     batch: Batch
     index: int
-    request: EvaluationRequest
+    job: Job
 
-    def line(self, outcome: Evaluation | str) -> bytes:
-        answer = (
-            {"error": one_line(outcome)}
-            if isinstance(outcome, str)
-            else {"evaluation": outcome.as_json()}
-        )
-        return json.dumps({"index": self.index} | answer).encode() + b"\n"
+    def line(self, answer: Mapping[str, object]) -> bytes:
+        return json.dumps({"index": self.index} | dict(answer)).encode() + b"\n"
 
 
 class WaitingLine:

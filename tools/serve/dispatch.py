@@ -1,4 +1,4 @@
-"""Gives waiting candidates to the executor, as many at a time as keep it busy."""
+"""Has waiting candidates judged, as many at a time as keep the executor busy."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 
-from evaluator.batch.parallel_judging import Evaluates
 from evaluator.errors import InfrastructureError
-from evaluator.evaluation import EvaluationRequest
-from evaluator.serve.batch import Batch, Ticket, WaitingLine, one_line
+from tools.serve.batch import Batch, Job, Ticket, WaitingLine, one_line
 
 _FIRST_GUESS_S = 5.0
 """What a candidate takes, until one was judged."""
 _LONGEST_WAIT_S = 600
-STOPPED = "the server is stopping and did not judge this candidate; send it again"
+_STOPPED = {"error": "the server is stopping and did not judge this candidate; send it again"}
 
 
 class StoppingError(Exception):
@@ -30,7 +28,7 @@ class Dispatch:
     """Lives in one event loop and evaluates in threads. Each candidate that was taken is answered
     once, unless its batch is dropped before it began."""
 
-    def __init__(self, executor: Evaluates, *, width: int, room: int) -> None:
+    def __init__(self, *, width: int, room: int) -> None:
         """`width` candidates are under way at a time, and at most `room` wait."""
         self.room = room
         self.answered = 0
@@ -38,7 +36,6 @@ class Dispatch:
         self.failed = 0
         """Infrastructure failures so far."""
         self.stopping = False
-        self._executor = executor
         self._width = width
         self._line = WaitingLine()
         self._pool = ThreadPoolExecutor(width, thread_name_prefix="judging")
@@ -53,16 +50,16 @@ class Dispatch:
     def under_way(self) -> int:
         return len(self._under_way)
 
-    def admit(self, batch: Batch, requests: Sequence[EvaluationRequest]) -> int | None:
+    def admit(self, batch: Batch, jobs: Sequence[Job]) -> int | None:
         """Take all of them (None), or none: then in how many seconds there may be room, a guess.
         Raises `StoppingError`."""
         if self.stopping:
             raise StoppingError
-        over = len(self._line) + len(requests) - self.room
+        over = len(self._line) + len(jobs) - self.room
         if over > 0:
             seconds = math.ceil(over * self._usual_s / self._width)
             return min(max(seconds, 1), _LONGEST_WAIT_S)
-        self._line.add([Ticket(batch, index, each) for index, each in enumerate(requests)])
+        self._line.add([Ticket(batch, index, each) for index, each in enumerate(jobs)])
         self._begin()
         return None
 
@@ -76,14 +73,14 @@ class Dispatch:
         Returns whether they did within `limit_s`; those that did not are answered as well."""
         self.stopping = True
         while (ticket := self._line.take()) is not None:
-            ticket.batch.answers.put_nowait(ticket.line(STOPPED))
+            ticket.batch.answers.put_nowait(ticket.line(_STOPPED))
         if not self._under_way:
             self._pool.shutdown()
             return True
         _, late = await asyncio.wait(list(self._under_way), timeout=limit_s)
         for answer in late:
             begun = self._under_way[answer]
-            begun.batch.answers.put_nowait(begun.line(STOPPED))
+            begun.batch.answers.put_nowait(begun.line(_STOPPED))
         self._pool.shutdown(wait=not late)
         return not late
 
@@ -105,14 +102,14 @@ class Dispatch:
 
     def _answer(self, ticket: Ticket) -> tuple[bool, bytes]:
         try:
-            return True, ticket.line(self._executor.evaluate(ticket.request))
+            return True, ticket.line(ticket.job.answer())
         except InfrastructureError as error:
             text = one_line(f"{type(error).__name__}: {error}")
-            _record(f"a candidate for {ticket.request.problem_id}: {text}\n")
+            _record(f"a candidate for {ticket.job.problem}: {text}\n")
         except Exception as error:  # noqa: BLE001 - the boundary of a request, which records
             text = f"{type(error).__name__} in the server, which has recorded it"
             _record(traceback.format_exc())
-        return False, ticket.line(text)
+        return False, ticket.line({"error": text})
 
 
 def _record(text: str) -> None:

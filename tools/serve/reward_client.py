@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +31,11 @@ class Answer:
     """JSON of an `Evaluation`."""
     error: str | None
     """A failure of the server's side: the candidate may be sent again."""
+    refused: str | None = None
+    """Why the client's own problem can't be judged."""
+    diagnosis: str = ""
+    """What went wrong, in words."""
+    profile: dict[str, Any] | None = None
 
 
 class RewardClient:
@@ -49,23 +54,29 @@ class RewardClient:
             return found
 
     def evaluate(
-        self, candidates: Sequence[tuple[str, str]], *, client: str = ""
+        self,
+        candidates: Sequence[tuple[str, str]],
+        *,
+        client: str = "",
+        problems: Mapping[str, str] | None = None,
     ) -> Iterator[Answer]:
-        """The answers as they come; `candidates` are names of problems with sources.
+        """The answers as they come; `candidates` are names of problems with sources, `problems`
+        sources of one's own by name.
 
         Raises `RefusedError` before the first answer, and `LostError`. To close the iterator
         hangs up: what has not begun is dropped.
         """
         wanted = [{"problem": problem, "source": source} for problem, source in candidates]
-        body = json.dumps({"candidates": wanted, "client": client}).encode()
+        asked = {"candidates": wanted, "client": client}
+        body = json.dumps(asked | ({"problems": dict(problems)} if problems else {})).encode()
         connection, response = self._asked("POST", "/evaluations", body)
         left = len(candidates)
         with closing(connection):
             try:
                 for line in response:
-                    answer = json.loads(line)
+                    answer = {"evaluation": None, "error": None} | json.loads(line)
                     left -= 1
-                    yield Answer(answer["index"], answer.get("evaluation"), answer.get("error"))
+                    yield Answer(**answer)
             except (OSError, http.client.HTTPException, ValueError) as error:
                 raise LostError(f"{left} answers are missing: {error!r}") from None
         if left:
