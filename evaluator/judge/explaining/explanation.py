@@ -107,7 +107,8 @@ class Explanation:
 
     def _rounding_share(self, output: int) -> float | None:
         work = self.context.work
-        if self.context.facts.is_random or work.asserts_values or work.reads_values:
+        unclear = self.context.facts.is_random or work.asserts_values or work.reads_values
+        if unclear or self.actual[output].is_complex():
             return None
         generator = torch.Generator(self.context.device)
         values = nudged(self.context.draws.values_of(self.draw), generator, _NUDGE)
