@@ -102,7 +102,7 @@ def _on_cpu(f: Mapping[str, float]) -> tuple[Bottleneck, str]:
         return _UNKNOWN
     spread = f"{f['busy_threads']:.1f} of {f['threads']:.0f} threads share the work"
     rate = f"at {percent(share)} of the copy bandwidth"
-    if f["system_share"] >= LIMITS.system_share:
+    if f["system_share"] >= LIMITS.system_share and f["page_faults"] >= 1.0:
         return (
             Bottleneck.MEMORY_BANDWIDTH,
             f"{percent(f['system_share'])} of the processor time is spent on mapping fresh memory"

@@ -258,6 +258,9 @@ def test_mapping_fresh_memory_is_memory_whatever_the_arithmetic() -> None:
     assert finding.bottleneck is Bottleneck.MEMORY_BANDWIDTH
     assert "50 % of the processor time" in finding.headline
     assert "1000 page faults" in finding.headline
+    # Without a fault the system was busy with something else.
+    without = diagnose(figures(cpu(system_share=0.5)) | {"page_faults": 0.0})
+    assert without.bottleneck is Bottleneck.COMPUTE
 
 
 def test_products_at_the_rate_of_the_library_are_left_to_it() -> None:
