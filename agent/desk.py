@@ -22,6 +22,7 @@ from agent.record.store import text_hash
 from evaluator.command.command_line import serve
 from evaluator.record import Record
 from problems.errors import UsageError
+from problems.function import ANY_NAME
 
 LEDGER = "desk.jsonl"
 _PROMPT, _ANSWER = ".prompt.md", ".answer.md"
@@ -92,7 +93,9 @@ def take_back(relay: Path, entry: HandedOut) -> str:
     if not text.strip():
         return "it is empty"
     is_open = len(re.findall(r"^ *```", text, re.MULTILINE)) % 2 == 1
-    if is_open and extract(text, "stop").source is None:
+    asked = re.findall(r"^FUNCTION = [\"'](\w+)", prompt.read_text(encoding="utf-8"), re.MULTILINE)
+    functions = (*asked, ANY_NAME) if asked else ()
+    if is_open and extract(text, "stop", functions).source is None:
         return "it ends within its code"
     write_durably(_answer_to(prompt), text)
     return ""

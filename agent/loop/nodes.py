@@ -24,7 +24,7 @@ from agent.loop.next_prompt import (
     prompt_with,
     refined_by,
 )
-from agent.prompt.answer import AnswerSoFar, extract
+from agent.prompt.answer import AnswerSoFar, Extraction, extract
 from agent.record.completion import CompletionRequest, Message
 from agent.record.durable import StoreError
 from agent.record.events import (
@@ -148,8 +148,7 @@ def _answered(deps: Deps, key: TurnKey, turn: PendingTurn) -> PendingTurn:
 
 def _build_ahead(deps: Deps, key: TurnKey, source: str) -> None:
     """Begin to build a kernel while the answer still streams; only the cache keeps it."""
-    source = with_model(source, deps.problem)
-    candidate = Candidate(source=source, backend=deps.config.backend)
+    candidate = _candidate(deps, source)
     if deps.deduplication.earlier(key.problem, candidate.hash, Work.JUDGE) is None:
         request = EvaluationRequest.of(deps.problem, deps.settings, candidate=candidate)
         deps.executor.build_ahead(request)
@@ -160,17 +159,14 @@ def execute(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
     deps, key, turn = runtime.context, state["key"], _turn(state)
     if turn.evaluation is None:
         answer = deps.store.completion(turn.completion).completion
-        functions = entry_names(deps.problem)
-        extraction = extract(answer.text, answer.finish_reason, functions)
+        extraction, candidate = kernel_in(deps, answer.text, answer.finish_reason)
         turn = turn.updated(plan=extraction.plan)
-        if extraction.source is None:
+        if candidate is None:
             verdict = Evaluation(
                 status=Status.NO_CODE, reason=Reason.NO_CODE, message=extraction.problem
             )
             turn = deps.store.journal(key, turn.updated(evaluation=verdict))
         else:
-            source = with_model(extraction.source, deps.problem)
-            candidate = Candidate(source=source, backend=deps.config.backend)
             turn = turn.updated(candidate=deps.store.save_kernel(candidate))
             with deps.deduplication.alone(key.problem, candidate.hash):
                 turn = _judged(runtime, key, candidate, turn)
@@ -178,6 +174,18 @@ def execute(state: TurnState, runtime: Runtime[Deps]) -> TurnUpdate:
     deps.deduplication.learn(key, turn)  # an earlier command may have judged it
     deps.watch.notice(Evaluated(*key, turn.evaluation))
     return {"turn": turn}
+
+
+def kernel_in(
+    deps: Deps, text: str, finish_reason: str = "stop"
+) -> tuple[Extraction, Candidate | None]:
+    """What an answer holds, and the kernel that is judged; None: it holds none."""
+    found = extract(text, finish_reason, entry_names(deps.problem))
+    return found, None if found.source is None else _candidate(deps, found.source)
+
+
+def _candidate(deps: Deps, source: str) -> Candidate:
+    return Candidate(source=with_model(source, deps.problem), backend=deps.config.backend)
 
 
 def _judged(

@@ -102,6 +102,18 @@ def test_an_answer_that_is_none_changes_nothing(
     assert list(read_turns(tmp_path / "run")) == []
 
 
+@pytest.mark.parametrize(
+    ("asked", "why"), [("FUNCTION = 'double'", ""), ("", "it ends within its code")]
+)
+def test_a_function_is_whole_where_one_is_asked_for(tmp_path: Path, asked: str, why: str) -> None:
+    for path in (tmp_path / "a.prompt.md", tmp_path / "prompt.md"):
+        path.write_text(f"```python\n{asked}\n```\n")
+    (tmp_path / "answer.md").write_text("```python\ndef double(x):\n    return 2 * x\n")
+    content = desk.text_hash((tmp_path / "prompt.md").read_text())
+    entry = desk.HandedOut(prompt="a.prompt.md", hash=content, folder=tmp_path)
+    assert desk.take_back(tmp_path, entry) == why
+
+
 def test_the_desk_lies_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     relay = tmp_path / "relay"
     for words, why in (
