@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any
 from agent.record.archive import unpacked
 from agent.record.completion import CHARACTERS_PER_TOKEN
 from agent.record.run_files import READ
-from agent.record.turn import TurnRecord
-from agent.record.turn_log import TurnKey, profiled_later
 from problems.errors import UsageError
 from problems.plain_file import insist_on_plain_files
 
@@ -101,10 +99,8 @@ def run_folders(path: Path) -> list[Path]:
 
 
 def read_records(folder: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The line number and the record of each turn, with the profile that was asked for later; a
-    torn last line is passed over."""
+    """The line number and the record of each turn, as written; a torn last line is passed over."""
     file = folder / FILE
-    profiled: dict[Any, TurnRecord] = {**profiled_later(folder)}
     with file.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             try:
@@ -117,8 +113,7 @@ def read_records(folder: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 ) from error
             if not isinstance(record, dict):
                 raise UsageError(f"{file} line {number} is not a turn; remove that line")
-            later = profiled and profiled.get(tuple(map(record.get, TurnKey._fields)))
-            yield number, later.as_json() if later else record
+            yield number, record
 
 
 def _rows(folder: Path) -> Iterator[dict[str, Any]]:

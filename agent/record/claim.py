@@ -29,7 +29,6 @@ OURS = (
     "prompts",
     "completions",
     "pending",
-    "profiled",
     "profiles",
     "best",
     "confirmations",

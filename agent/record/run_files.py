@@ -21,7 +21,7 @@ from problems.errors import UsageError
 
 READ = (
     *("turns.jsonl", "config.yaml", "environment.json", "result.json"),
-    *("completions", "confirmations", "kernels", "profiled", "profiles", "prompts", "rivals"),
+    *("completions", "confirmations", "kernels", "profiles", "prompts", "rivals"),
 )
 """What is read of a run directory."""
 _FORMER = (

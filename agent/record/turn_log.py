@@ -1,14 +1,12 @@
 """`turns.jsonl`: what has happened, one record a turn, append-only. The one truth of a run.
 
-An agent may ask for a profile once a turn is recorded: `profiled/<problem>.jsonl` holds such turns
-with their profile, and who reads turns gets these.
+Only a profile that an agent asks for later is added to a record that is there already.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Set
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,12 +14,10 @@ from pydantic import ValidationError
 
 from agent.record.durable import append_durably, write_durably
 from agent.record.progress import Progress
-from agent.record.result import Spent
-from agent.record.turn import TurnRecord, TurnSeconds
+from agent.record.turn import TurnRecord
 from problems.errors import UsageError
 
 FILE = "turns.jsonl"
-PROFILED = "profiled"
 
 
 class TurnKey(NamedTuple):
@@ -42,15 +38,8 @@ def read_turns(run: Path) -> Iterator[TurnRecord]:
 
     A last line that a kill tore is passed over. Raises `UsageError` for any other bad line.
     """
-    profiled = profiled_later(run)
     for _, _, record in _read(run / FILE):
-        yield profiled.get(key_of(record), record)
-
-
-def profiled_later(run: Path) -> dict[TurnKey, TurnRecord]:
-    """The turns whose kernels were profiled after they had been recorded. Raises `UsageError`."""
-    files = sorted((run / PROFILED).glob("*.jsonl"))
-    return {key_of(record): record for file in files for _, _, record in _read(file)}
+        yield record
 
 
 def has_turns(run: Path) -> bool:
@@ -86,14 +75,13 @@ class TurnLog:
     def __init__(self, run: Path) -> None:
         """Read what is there and repair a torn last line. Raises `UsageError` for a bad one."""
         self._path = run / FILE
-        self._profiled = profiled_later(run)
         self._lock = threading.Lock()
         self._offsets: dict[str, dict[tuple[int, int], int]] = {}
         self._progress: dict[str, Progress] = {}
         end, is_whole = 0, True
         for offset, line, record in _read(self._path):
             if key_of(record) not in self:
-                self._note(self._whole(record), offset)
+                self._note(record, offset)
             end, is_whole = offset + len(line), line.endswith(b"\n")
         if self._path.exists():
             with self._path.open("r+b") as file:
@@ -105,23 +93,14 @@ class TurnLog:
         self._offsets.setdefault(record.problem, {})[record.sample, record.turn] = offset
         self._progress[record.problem] = self.progress(record.problem).after(record)
 
-    def _whole(self, record: TurnRecord) -> TurnRecord:
-        return self._profiled.get(key_of(record), record)
-
-    def add_profile(self, record: TurnRecord) -> None:
-        """Write down a recorded turn with the profile that it had not."""
-        problem = record.problem
+    def add_profile(self, profiled: TurnRecord) -> None:
+        """Put the record of a turn with its profile in the place of the one without."""
         with self._lock:
-            known = [each for each in self._profiled.values() if each.problem == problem]
-            lines = (f"{each.model_dump_json()}\n" for each in (*known, record))
-            write_durably(self._path.parent / PROFILED / f"{problem}.jsonl", "".join(lines))
-            self._profiled[key_of(record)] = record
-            spent = Spent(seconds=TurnSeconds(profile=record.seconds.profile))
-            before = self._progress[problem]
-            self._progress[problem] = replace(before, spent=before.spent + spent)
-
-    def profiles_asked(self, problem: str) -> int:
-        return sum(key.problem == problem for key in self._profiled)
+            lines = {key_of(record): line.decode() for _, line, record in _read(self._path)}
+            lines[key_of(profiled)] = f"{profiled.model_dump_json()}\n"
+            write_durably(self._path, "".join(lines.values()))
+            there = TurnLog(self._path.parent)
+            self._offsets, self._progress = there._offsets, there._progress
 
     def append(self, record: TurnRecord) -> bool:
         """Write `record` unless its key is there already; says whether it was written."""
@@ -149,11 +128,12 @@ class TurnLog:
                 for key, offset in self._offsets.get(problem, {}).items()
                 if sample in (None, key[0])
             )
-        if not chosen:
-            return []
+            if not chosen:
+                return []
+            file = self._path.open("rb")  # of these offsets, whatever is written from now on
         records = []
-        with self._path.open("rb") as file:
+        with file:
             for _, offset in chosen:
                 file.seek(offset)
-                records.append(self._whole(TurnRecord.model_validate_json(file.readline())))
+                records.append(TurnRecord.model_validate_json(file.readline()))
         return records

@@ -19,10 +19,9 @@ from agent.config.settings_file import nearest
 from agent.loop.deps import Deps
 from agent.loop.graph import Machine
 from agent.loop.next_prompt import check_problem, feedback_on, memory_before, prompt_with
-from agent.loop.nodes import profile_of, scores_of, with_retries
+from agent.loop.nodes import kernel_in, profile_of, scores_of, with_retries
 from agent.loop.problem_run import ProblemRun
 from agent.loop.problem_turns import Ledger, ProblemTurns, exhausted
-from agent.prompt.answer import extract
 from agent.prompt.feedback import KERNEL_TITLES, execution_words
 from agent.prompt.measured import ADVICE_TITLE
 from agent.prompt.prompt import limits_left, render
@@ -36,7 +35,6 @@ from agent.record.turn_log import TurnKey, key_of
 from agent.session import tools
 from agent.session.tools import TOOLS, Answer
 from evaluator.errors import InfrastructureError
-from evaluator.evaluation import Candidate
 from problems.errors import UsageError
 from tools.profiling.profile_facts import count_words
 
@@ -85,7 +83,7 @@ class _Progress(events.Display):
     def notice(self, event: events.Event) -> None:
         if words := _PROGRESS.get(type(event)):
             self.tell(words)
-        if not isinstance(event, events.ProblemStarted):  # which comes with every turn
+        if not isinstance(event, events.ProblemStarted):  # it comes when a problem is finished
             self.view.notice(event)
 
 
@@ -160,10 +158,10 @@ class Session:
         with self._locks[problem]:
             pending = self._store.pending_turn(self._next(problem))
             if pending is not None and self._store.has_completion(pending.completion):
-                self._take_turn(self._begun(problem, tell, NOTHING_SENT))
+                self._take_turn(self._begun(problem, tell))
             yield
 
-    def _begun(self, problem: str, tell: Tell, sent: Submission) -> Deps:
+    def _begun(self, problem: str, tell: Tell, sent: Submission = NOTHING_SENT) -> Deps:
         """What one call works with."""
         deps, ledger = self._problems[problem], Ledger()
         ledger.charge(problem, self._store.log.progress(problem).spent)
@@ -212,9 +210,12 @@ class Session:
         config, spent = self._config, self._spent(problem, self._thought())
         left = [count_words(max(0, config.budget - spent.calls), "evaluation")]
         if config.shown_feedback.needs_profile:
-            profiles = config.budget_profiles - self._store.log.profiles_asked(problem)
+            profiles = config.budget_profiles - self._profiles_made(problem)
             left.append(count_words(max(0, profiles), "profile"))
         return f"left: {', '.join([*left, *limits_left(config, spent)])}"
+
+    def _profiles_made(self, problem: str) -> int:
+        return sum(turn.profile is not None for turn in self._store.log.of(problem))
 
     def _status(self, *, details: bool) -> Iterator[str]:
         for problem in self._problems:
@@ -225,7 +226,7 @@ class Session:
                 yield f"  best: {figures.place(best)}, {figures.outcome(best.evaluation)}"
 
     def _read(self, problem: str, tell: Tell) -> str:
-        deps, key = self._begun(problem, tell, NOTHING_SENT), self._next(problem)
+        deps, key = self._problems[problem], self._next(problem)
         tell("the problem is checked")
         with_retries(lambda: check_problem(deps))
         memory = memory_before(deps, key)
@@ -261,8 +262,8 @@ class Session:
 
     def _sent_before(self, problem: str, source: str) -> int | None:
         """The turn of the same kernel; of a text that holds none, of the same text."""
-        kernel = extract(source, "stop").source
-        wanted = Candidate(source=kernel, backend=self._config.backend).hash if kernel else None
+        _, kernel = kernel_in(self._problems[problem], source)
+        wanted = kernel.hash if kernel else None
         for turn in self._store.log.of(problem):
             said = None if wanted else self._store.completion(turn.completion).completion.text
             if turn.candidate == wanted and said in (None, source):
@@ -285,9 +286,9 @@ class Session:
         return _text(f"Turn {record.turn} of {problem} is profiled; {self._left(problem)}.", shown)
 
     def _profiled(self, deps: Deps, record: TurnRecord, tell: Tell) -> TurnRecord:
-        problem, log = record.problem, self._store.log
+        problem = record.problem
         why = self._why_closed(problem, self._thought(), calls=0)
-        if log.profiles_asked(problem) >= self._config.budget_profiles:
+        if self._profiles_made(problem) >= self._config.budget_profiles:
             why = "all profiles are used"
         if why:
             raise UsageError(f"{problem} is not profiled any more: {why}.")
@@ -303,13 +304,13 @@ class Session:
             advice_scores=scores_of(deps, key_of(record), profile) if advised else (),
             seconds=record.seconds.model_copy(update={"profile": profile.seconds or took}),
         )
-        log.add_profile(profiled)
+        self._store.log.add_profile(profiled)
         self._store.save_profile(record.candidate, profile)
         return profiled
 
     def _finish(self, problem: str, tell: Tell) -> str:
         if problem not in self._finished:
-            run = ProblemRun(self._begun(problem, tell, NOTHING_SENT), self._machine)
+            run = ProblemRun(self._begun(problem, tell), self._machine)
             run.finish()
             result = run.result()
             if result.error:

@@ -7,11 +7,9 @@ import pytest
 from experiments.comparison import compare_runs
 from experiments.page.collection import collect
 from experiments.page.sources import Sources
-from experiments.runs import load_runs
 from experiments.study.cell import cells_of
 from experiments.study.plan import Contrast
 from experiments.study.study_folder import StudyFolder
-from tests.agent.made_records import profile
 from tests.command import command
 from tests.experiments.made_runs import made_run, names
 from tests.experiments.study.test_study_report import made_study
@@ -50,15 +48,6 @@ def test_a_report_shows_it_beside_a_run(pair: tuple[Path, Path], tmp_path: Path)
     assert "agent/probe (a coding agent" in collected.page.model_dump_json()
     page = tmp_path / "report.html"
     assert command("experiments.report", *pair, "-o", page).returncode == 0
-
-
-def test_a_profile_that_was_asked_for_later_is_found_in_its_turn(tmp_path: Path) -> None:
-    run = made_run(tmp_path / "run", {"p": [1.5, 3.0]}, strategy="agent", profile=None)
-    (tmp_path / "run" / "profiled").mkdir()
-    other = made_run(tmp_path / "other", {"p": [1.5, 3.0]}, strategy="agent", profile=profile())
-    first, _ = (other / "turns.jsonl").read_text().splitlines()
-    (run / "profiled" / "p.jsonl").write_text(f"{first}\n")
-    assert [bool(each) for each in load_runs(run)["bottleneck"]] == [True, False]
 
 
 def test_a_study_reads_the_sessions_in_its_cells(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from agent.record.turn import TurnRecord
 from agent.record.turn_log import FILE, TurnKey, TurnLog, key_of, read_turns
 from problems.errors import UsageError
+from tests.agent.made_records import profile
 from tests.agent.made_records import turn as made_turn
 
 
@@ -91,6 +92,20 @@ def test_what_a_problem_stands_at_is_found_again(tmp_path: Path) -> None:
     again = TurnLog(tmp_path)
     for problem in ("a", "b", "c"):
         assert again.progress(problem) == log.progress(problem)
+
+
+def test_a_profile_that_is_asked_for_later_joins_its_turn(tmp_path: Path) -> None:
+    log = TurnLog(tmp_path)
+    records = [made_turn(turn, problem=name, profile=None) for name, turn in [("a", 0), ("b", 0)]]
+    for record in records:
+        log.append(record)
+    profiled = records[0].updated(profile=profile())
+    log.add_profile(profiled)
+    records.append(made("b", turn=1))
+    log.append(records[2])
+    assert log.of("a") == [profiled] and log.of("b") == records[1:]
+    assert list(read_turns(tmp_path)) == [profiled, *records[1:]]
+    assert TurnLog(tmp_path).progress("a") == log.progress("a")
 
 
 def test_no_file_is_no_turns(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """A session over stand-ins: its kernels are judged by their text."""
 
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,11 +8,10 @@ from pathlib import Path
 
 from agent.loop.drive import begin
 from agent.loop.judging import Judging
-from agent.record.events import Event
 from agent.record.store import open_store
 from agent.session.session import NOTHING_SENT, Session
 from evaluator.evaluation import Status
-from tests.agent.stand_in import PLACE, Listener, number, verdict_on
+from tests.agent.stand_in import PLACE, number, verdict_on
 from tests.agent.world import World
 
 
@@ -43,16 +40,3 @@ def kernels(status: Status, *, profiled: bool = True) -> Iterator[str]:
         can_be = number(source, 99) % 3 != 0
         if verdict_on(source).status is status and can_be == profiled:
             yield source
-
-
-def killer(kind: type[Event], count: int) -> Listener:
-    """Kills its process at the `count`-th such event."""
-    seen = 0
-
-    def at(_: int, event: Event) -> None:
-        nonlocal seen
-        seen += isinstance(event, kind)
-        if seen == count:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    return Listener(at)

@@ -26,27 +26,9 @@ from tests.task import as_candidate, task
 
 SIZES = {"x": "torch.randn(256, 512)"}
 MODULE = task("return torch.relu(x) * 2.0 + 1.0", **SIZES)
-BETTER = '''# plan: one pass in C++
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
-SOURCE = """
-torch::Tensor run(torch::Tensor x) {
-  torch::Tensor out = torch::empty_like(x);
-  const float* from = x.data_ptr<float>();
-  float* to = out.data_ptr<float>();
-  for (int64_t i = 0; i < x.numel(); ++i) to[i] = (from[i] > 0 ? from[i] : 0.0f) * 2.0f + 1.0f;
-  return out;
-}
-"""
-kernels = load_inline(name="own", cpp_sources=SOURCE, functions=["run"])
 
 
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return kernels.run(x)
-'''
+JUDGED = "--device cpu --budget 6 --timing-seconds 0.1 --confirm 1"
 
 
 def kernel(body: str, plan: str) -> str:
@@ -55,7 +37,8 @@ def kernel(body: str, plan: str) -> str:
 
 WRONG = kernel("return torch.relu(x) * 2.0", "wrong")
 SLOW = kernel("for _ in range(9): y = torch.relu(x) * 2.0 + 1.0\nreturn y", "slow")
-RIGHT = kernel("return torch.relu(x).mul_(2.0).add_(1.0)", "right")
+RIGHT = kernel("return torch.relu(x).mul(2.0).add(1.0)", "right")
+BETTER = kernel("return torch.relu(x).mul_(2.0).add_(1.0)", "in place")
 NO_CODE = "I would rather not.\n"
 
 
@@ -110,18 +93,9 @@ def place(tmp_path: Path) -> Path:
 
 def words(place: Path, *more: str) -> list[str]:
     """The command that opens the session."""
-    asked = ["--problem", str(place / "own_module.py"), "--device", "cpu", "-o", str(place / "run")]
-    asked += [
-        "--budget",
-        "6",
-        "--budget-profiles",
-        "1",
-        "--timing-seconds",
-        "0.1",
-        "--confirm",
-        "1",
-    ]
-    return ["-W", "error", "-m", "kernel_refinery", "mcp", *asked, *more]
+    paths = ["--problem", str(place / "own_module.py"), "-o", str(place / "run")]
+    asked = [*paths, *JUDGED.split(), "--budget-profiles", "1", *more]
+    return ["-W", "error", "-m", "kernel_refinery", "mcp", *asked]
 
 
 def opened(place: Path) -> Client:
@@ -206,10 +180,8 @@ def test_an_agent_works_through_a_session_that_is_killed_twice(place: Path) -> N
     statuses = ["incorrect", "correct", "runtime_error", "no_code", "correct", "correct"]
     assert [turn.evaluation.status for turn in turns] == statuses
     assert [turn.profile is not None for turn in turns] == [False, True, *[False] * 4]
-    asked = ("--problem", place / "own_module.py", "--device", "cpu", "--budget", "6")
-    refined = place / "refined"
-    done = command("agent.run", *asked, "-o", refined, "--timing-seconds", "0.1", "--confirm", "1")
-    assert done.returncode == 0, done.stderr
+    asked, refined = ("--problem", place / "own_module.py", *JUDGED.split()), place / "refined"
+    assert command("agent.run", *asked, "-o", refined).returncode == 0
     report = command("experiments.report", run, refined).stdout
     assert "run: agent G+E+P, agent/unnamed (a coding agent" in report
     assert "refined: refine G+E+P, offline/tuner" in report
