@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from functools import lru_cache
 
+from problems.bound_names import bound_names
 from problems.problem import Problem
 
 SEPARATOR = "#" * 146
@@ -35,7 +36,7 @@ def with_model(candidate: str, problem: Problem) -> str:
         return candidate
     source = candidate.partition(SEPARATOR)[0]
     try:
-        defined = _defined(source)
+        defined = bound_names(ast.parse(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return candidate
     entry = next((name for name in names if name in defined), None)
@@ -43,20 +44,6 @@ def with_model(candidate: str, problem: Problem) -> str:
         return candidate
     alias = "" if entry == names[0] else f"{names[0]} = {entry}\n"
     return f"{source.rstrip()}\n\n\nimport torch\n\n{alias}\n{_model(problem.source)}"
-
-
-def _defined(source: str) -> set[str]:
-    """The names of functions and classes, and of what is assigned, at the top of a module."""
-    found: set[str] = set()
-    for node in ast.parse(source).body:
-        match node:
-            case ast.FunctionDef(name) | ast.ClassDef(name):
-                found.add(name)
-            case ast.Assign(targets):
-                found.update(target.id for target in targets if isinstance(target, ast.Name))
-            case ast.AnnAssign(ast.Name(name)):
-                found.add(name)
-    return found
 
 
 @lru_cache(maxsize=256)

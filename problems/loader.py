@@ -9,11 +9,12 @@ import ast
 import difflib
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from problems import kernelbench_x
+from problems.bound_names import bound_names
 from problems.case import cases_of
 from problems.category import derive_category
 from problems.errors import UnknownProblemError, UsageError
@@ -206,7 +207,8 @@ def _read(entry: _Entry) -> Problem:
 
 def _problem(entry: _Entry, source: str) -> Problem:
     tree = parse(source, str(entry.path))
-    missing = [name for name in _NEEDED if name not in _defined(tree.body)]
+    bound = bound_names(tree)
+    missing = [name for name in _NEEDED if name not in bound]
     if missing:
         raise UsageError(
             f"{entry.path} defines no {' and no '.join(missing)}; a problem needs"
@@ -220,37 +222,16 @@ def _problem(entry: _Entry, source: str) -> Problem:
         with weights.open("rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     return Problem(
-        id=entry.id if entry.level else _safe(entry.stem),
+        id=entry.id,
         suite=entry.suite,
         level=entry.level,
-        name=entry.name if entry.level else entry.stem,
+        name=entry.name,
         category=ast.literal_eval(declared.value) if declared else derive_category(tree),
         path=entry.path.resolve(),
         source=source,
         weights=weights if weights.is_file() else None,
         hash=digest.hexdigest()[:16],
     )
-
-
-def _defined(body: Sequence[ast.stmt]) -> set[str]:
-    """Names that the module binds at its top, also under `if` and `try`."""
-    names: set[str] = set()
-    statements = list(body)
-    while statements:
-        match statement := statements.pop():
-            case ast.ClassDef() | ast.FunctionDef():
-                names.add(statement.name)
-            case ast.Assign():
-                names.update(t.id for t in statement.targets if isinstance(t, ast.Name))
-            case ast.ImportFrom():
-                names.update(alias.asname or alias.name for alias in statement.names)
-            case ast.If():
-                statements += statement.body + statement.orelse
-            case ast.Try():
-                statements += statement.body
-            case _:
-                pass
-    return names
 
 
 def _safe(stem: str) -> str:

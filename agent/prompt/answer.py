@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from problems.bound_names import bound_names
+
 WANTED = "ModelNew"
 FORM = (
     "Send one fenced block tagged python that holds the whole file: the imports, the kernels and "
@@ -76,7 +78,7 @@ class _Parser:
         return None
 
     def defines(self, tree: ast.Module | None) -> bool:
-        return not self.wanted.isdisjoint(_bound(tree))
+        return not self.wanted.isdisjoint(bound_names(tree))
 
 
 def extract(text: str, finish_reason: str, functions: Sequence[str] = ()) -> Extraction:
@@ -190,31 +192,11 @@ def _with_what_it_needs(blocks: list[_Block], holder: int) -> set[int]:
         for name in _unbound(blocks[at].tree):
             # The nearest block before, else the nearest one after.
             order = [*range(at - 1, -1, -1), *range(at + 1, len(blocks))]
-            found = next((i for i in order if name in _bound(blocks[i].tree)), None)
+            found = next((i for i in order if name in bound_names(blocks[i].tree)), None)
             if found is not None and found not in chosen:
                 chosen.add(found)
                 open_ends.append(found)
     return chosen
-
-
-def _bound(tree: ast.AST | None) -> set[str]:
-    """Names that a module binds at its top level, branches of `if`, `try` and `with` included."""
-    names: set[str] = set()
-    pending = [tree] if tree is not None else []
-    while pending:
-        node = pending.pop()
-        match node:
-            case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
-                names.add(node.name)
-                continue  # what it binds inside is its own
-            case ast.Lambda():
-                continue
-            case ast.alias():
-                names.add(node.asname or node.name.split(".")[0])
-            case ast.Name(ctx=ast.Store()):
-                names.add(node.id)
-        pending.extend(ast.iter_child_nodes(node))
-    return names
 
 
 def _unbound(tree: ast.Module | None) -> list[str]:
