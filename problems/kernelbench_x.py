@@ -18,12 +18,12 @@ from pathlib import Path
 
 from problems.cache_folder import cache_folder
 from problems.errors import UsageError
+from problems.function import SEPARATOR
 from problems.source_file import read_source
 
 SUITE = "kernelbench-x"
 _PREFIX = f"{SUITE}:"
 SUITE_HELP = f"A folder of problems in KernelBench's format, or {_PREFIX}CHECKOUT."
-_LINE = "#" * 146
 _PLACES = (
     ("data/kernelbenchx", "metrics/golden_metrics", "data/kernelbenchx_v1.json"),
     ("tasks", "performance", "tasks.json"),
@@ -36,8 +36,6 @@ _TOLD = {
     "example": "example",
     "notes": "other",
 }
-
-
 _USUAL = {"cosine_sim": 0.99, "l1_relative": 0.01, "rmse": 0.01}
 """What a task with thresholds leaves out."""
 
@@ -46,7 +44,6 @@ _USUAL = {"cosine_sim": 0.99, "l1_relative": 0.01, "rmse": 0.01}
 class TaskFiles:
     """What there is to be recorded of a task."""
 
-    name: str
     category: str
     reference: str
     test: str
@@ -56,15 +53,7 @@ class TaskFiles:
     thresholds: dict[str, float]
     """How far a quantised task's outputs may be off; else empty."""
     target: str
-    """The problem file that is to be made."""
-
-
-@dataclass(frozen=True)
-class Task:
-    """A file of the suite: its name is its problem's id."""
-
-    name: str
-    path: Path
+    """The problem file that is to be made, named as the task is."""
 
 
 def folder_of(suite: Path | None) -> Path | None:
@@ -73,13 +62,14 @@ def folder_of(suite: Path | None) -> Path | None:
     return Path(text.removeprefix(_PREFIX)).expanduser() if text.startswith(_PREFIX) else None
 
 
-def tasks_in(folder: Path) -> list[Task]:
-    """By category and name. Raises `UsageError` for what is no checkout of the suite."""
+def tasks_in(folder: Path) -> list[Path]:
+    """By category and name, which is the problem's id. Raises `UsageError` for what is no checkout
+    of the suite."""
     tasks, *_ = _places(folder)
-    return [Task(path.stem, path) for path in sorted(tasks.glob("*/*.py"))]
+    return sorted(tasks.glob("*/*.py"))
 
 
-def problem_files(folder: Path, tasks: Sequence[Task]) -> dict[str, Path]:
+def problem_files(folder: Path, tasks: Sequence[Path]) -> dict[str, Path]:
     """By name, the problem files of these tasks; those that can't be judged are named on stderr.
 
     Those that the cache lacks are recorded first, which takes some seconds each.
@@ -90,41 +80,33 @@ def problem_files(folder: Path, tasks: Sequence[Task]) -> dict[str, Path]:
     waiting: list[TaskFiles] = []
     why: dict[str, str] = {}
     for task in tasks:
-        sweep = sweeps / f"{task.name}_perf.py"
+        category = task.parent.name
         try:
-            text, performance = read_source(task.path), read_source(sweep)
+            text, performance = read_source(task), read_source(sweeps / f"{task.stem}_perf.py")
         except UsageError as error:
-            why[task.name] = str(error)
+            why[task.stem] = str(error)
             continue
-        reference, line, test = text.partition(_LINE)
+        reference, line, test = text.partition(SEPARATOR)
         if not line:
-            why[task.name] = "it has no line of 146 #: nothing says where its reference ends"
+            why[task.stem] = "it has no line of 146 #: nothing says where its reference ends"
             continue
-        words, thresholds = told.get(f"{task.path.parent.name}/{task.path.name}", ("", {}))
+        words, thresholds = told.get(f"{category}/{task.name}", ("", {}))
         version = repr((_version(), text, performance, words, thresholds))
         place = cache_folder() / SUITE / hashlib.sha256(version.encode()).hexdigest()[:16]
-        found[task.name] = place / f"{task.name}.py"
-        if not any(found[task.name].with_suffix(end).is_file() for end in (".py", ".txt")):
+        found[task.stem] = target = place / task.name
+        if not any(target.with_suffix(end).is_file() for end in (".py", ".txt")):
             files = TaskFiles(
-                name=task.name,
-                category=task.path.parent.name,
-                reference=reference,
-                test=test,
-                performance=performance,
-                words=words,
-                thresholds=thresholds,
-                target=str(found[task.name]),
+                category, reference, test, performance, words, thresholds, str(target)
             )
             waiting.append(files)
     _record(waiting)
-    for name, path in list(found.items()):
+    for name, path in found.items():
         if not path.is_file():
             kept = path.with_suffix(".txt")
             why[name] = kept.read_text() if kept.is_file() else "recording it ended early"
-            del found[name]
     for name, reason in why.items():
         print(f"{SUITE}: {name} cannot be judged: {reason}", file=sys.stderr)
-    return found
+    return {name: path for name, path in found.items() if name not in why}
 
 
 def _places(folder: Path) -> tuple[Path, Path, Path]:
@@ -164,8 +146,6 @@ def _thresholds(given: dict[str, float] | None) -> dict[str, float]:
 def _record(tasks: Sequence[TaskFiles]) -> None:
     if not tasks:
         return
-    for each in tasks:
-        Path(each.target).parent.mkdir(parents=True, exist_ok=True)
     print(f"{SUITE}: recording the calls of {len(tasks)} tasks, once", file=sys.stderr)
     done = subprocess.run(
         [sys.executable, "-P", "-m", "evaluator.recorder"],

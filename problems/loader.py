@@ -147,15 +147,14 @@ def _recorded(suite: Path | None, entries: list[_Entry]) -> list[_Entry]:
     checkout = kernelbench_x.folder_of(suite)
     if checkout is None:
         return entries
-    tasks = [kernelbench_x.Task(entry.stem, entry.path) for entry in entries]
-    files = kernelbench_x.problem_files(checkout, tasks)
+    files = kernelbench_x.problem_files(checkout, [entry.path for entry in entries])
     return [replace(entry, path=files[entry.stem]) for entry in entries if entry.stem in files]
 
 
 def _entries(suite: Path | None) -> Iterator[_Entry]:
     if checkout := kernelbench_x.folder_of(suite):
         for task in kernelbench_x.tasks_in(checkout):
-            yield _Entry(task.path, kernelbench_x.SUITE, 0, 0, task.name)
+            yield _Entry(task, kernelbench_x.SUITE, 0, 0, task.stem)
         return
     folder = Path(__file__).parent if suite is None else suite.expanduser()
     if not folder.is_dir():

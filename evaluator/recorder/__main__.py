@@ -1,7 +1,7 @@
 """`python -m evaluator.recorder` turns a foreign suite's tasks into problem files.
 
 Each line of stdin is a `TaskFiles`; what becomes of it goes to its `target`, or why it can't be
-recorded to a file beside it. A line on stdout names each task that is done.
+recorded to a file beside it.
 """
 
 from __future__ import annotations
@@ -28,42 +28,27 @@ def main() -> None:
     recording = Recording(cache_folder() / "recordings")
     width = max(1, min(len(os.sched_getaffinity(0)), _MOST_AT_ONCE))
     with ThreadPoolExecutor(width) as pool:
-        for name in pool.map(lambda task: _written(task, recording), tasks):
-            print(name, flush=True)
+        list(pool.map(lambda task: _write(task, recording), tasks))
 
 
-def _written(task: TaskFiles, recording: Recording) -> str:
+def _write(task: TaskFiles, recording: Recording) -> None:
     target = Path(task.target)
+    target.parent.mkdir(parents=True, exist_ok=True)
     try:
         write_plain(target, _source(task, recording))
     except UnrecordableError as error:
         write_plain(target.with_suffix(".txt"), str(error))
-    return task.name
 
 
 def _source(task: TaskFiles, recording: Recording) -> str:
-    try:
-        function = function_of(task.reference, task.name)
-    except SyntaxError as error:
-        raise UnrecordableError(f"line {error.lineno}: {error.msg}") from None
-    record = recording.record(
-        FunctionTask(
-            reference=task.reference,
-            function=function.name,
-            test=task.test,
-            performance=task.performance,
-        )
+    function = function_of(task.reference, Path(task.target).stem)
+    given = FunctionTask(
+        reference=task.reference,
+        function=function.name,
+        test=task.test,
+        performance=task.performance,
     )
-    for call in (*record.test, *record.sweep):
-        if call.unusable:
-            raise UnrecordableError(call.unusable)
-    if not record.sweep or not record.test:
-        raise UnrecordableError(record.ended or "its files make no call")
-    words = task.words + (f"\n({record.ended})" if record.ended else "")
-    return problem_source(
-        *(task.reference, function, task.category, words, record.test, record.sweep),
-        task.thresholds,
-    )
+    return problem_source(task, function, recording.record(given))
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from typing import Any, ClassVar
 
 import torch
 from torch.overrides import TorchFunctionMode, resolve_name
+from torch.utils._pytree import tree_leaves
 from torch.utils._triton import has_triton_package
 
 _STUBS = ("data_utils", "performance_utils", "kernelbenchx", "triton")
@@ -43,9 +44,8 @@ class Steps(TorchFunctionMode):
     def __init__(self) -> None:
         super().__init__()
         self.steps: list[dict[str, Any]] = []
-        self._places: dict[int, list[Any]] = {}
-        """By a tensor's id: the step that made it, and where in its result it is."""
-        self._kept: list[torch.Tensor] = []
+        self._places: dict[int, tuple[torch.Tensor, list[int]]] = {}
+        """By its id, a tensor, the step that made it, and where in its result it is."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -77,21 +77,19 @@ class Steps(TorchFunctionMode):
         if not path:
             self.steps.append(step)
         if isinstance(result, torch.Tensor):
-            if id(result) not in self._places:
-                self._places[id(result)] = [len(self.steps) - 1, *path]
-                self._kept.append(result)
+            self._places.setdefault(id(result), (result, [len(self.steps) - 1, *path]))
         elif isinstance(result, tuple | list):
             for number, item in enumerate(result):
                 self._add(step, item, (*path, number))
 
-    def _place(self, tensor: torch.Tensor) -> list[Any]:
+    def _place(self, tensor: torch.Tensor) -> list[int]:
         """Of one that no noted step made: of another that lies in the same memory, or it is a
         constant."""
         if id(tensor) in self._places:
-            return self._places[id(tensor)]
-        for other in reversed(self._kept):
+            return self._places[id(tensor)][1]
+        for other, place in reversed(self._places.values()):
             if _lies(other) == _lies(tensor):
-                return self._places[id(other)]
+                return place
         step: dict[str, Any] = {"name": "torch.tensor", "kwargs": {}, "uses": [], "writes": []}
         step["storages"] = [_storage(tensor)]
         if tensor.is_meta or tensor.numel() > _MOST_VALUES:
@@ -102,7 +100,7 @@ class Steps(TorchFunctionMode):
                 values = self.encoded(tensor.tolist())
             step |= {"args": [values], "kwargs": {"dtype": self.encoded(tensor.dtype)}}
         self._add(step, tensor)
-        return self._places[id(tensor)]
+        return self._places[id(tensor)][1]
 
     def encoded(self, value: Any) -> Any:
         """As JSON. Raises `TypeError` for what has no text."""
@@ -149,8 +147,8 @@ class Steps(TorchFunctionMode):
 class Recorder:
     """Stands in for the function; `calls` has what each call was given."""
 
-    def __init__(self, function: Callable[..., Any], steps: Steps, *, answers: bool) -> None:
-        self._function, self._steps, self.answers = function, steps, answers
+    def __init__(self, function: Callable[..., Any], steps: Steps) -> None:
+        self._function, self._steps, self.answers = function, steps, True
         self.calls: list[dict[str, Any]] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -171,10 +169,10 @@ class Recorder:
         return result
 
     def _noted(self, args: Any, kwargs: Any) -> dict[str, Any]:
-        tensors = list(_tensors([*args, *kwargs.values()]))
+        tensors = _tensors([*args, *kwargs.values()])
         call: dict[str, Any] = {}
         try:
-            call = {"args": [*map(self._steps.encoded, args)]}
+            call["args"] = [*map(self._steps.encoded, args)]
             call["kwargs"] = {k: self._steps.encoded(v) for k, v in kwargs.items()}
         except TypeError as error:
             call["unusable"] = f"its function gets {error}"
@@ -270,7 +268,7 @@ def main(task: dict[str, str]) -> dict[str, Any]:
     record: dict[str, Any] = {"ended": ""}
     torch.manual_seed(0)
     with Steps() as steps:
-        recorder = names[task["function"]] = Recorder(function, steps, answers=True)
+        recorder = names[task["function"]] = Recorder(function, steps)
         try:
             exec(compile(task["test"], "the test", "exec"), names)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a foreign file's
@@ -289,7 +287,7 @@ def main(task: dict[str, str]) -> dict[str, Any]:
 
 def _sweep(task: dict[str, str], function: Any, device: str) -> list[dict[str, Any]]:
     with torch.device(device), Steps() as steps:
-        recorder = _Stub.names[task["function"]] = Recorder(function, steps, answers=True)
+        recorder = _Stub.names[task["function"]] = Recorder(function, steps)
         names: dict[str, Any] = {"__name__": "performance", "__file__": "performance/perf.py"}
         exec(compile(task["performance"], "the performance file", "exec"), names)
         kinds = [k for k in names.values() if isinstance(k, type) and issubclass(k, Sweep)]
@@ -320,11 +318,7 @@ def _counts(sweep: Any, inputs: Any) -> dict[str, float]:
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, dict):
-        value = list(value.values())
-    return [t for item in value for t in _tensors(item)] if isinstance(value, tuple | list) else []
+    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
 def _storage(tensor: torch.Tensor) -> int:

@@ -6,124 +6,110 @@ import ast
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from evaluator.recorder.program import Part, RecordedCall, UnrecordableError, listed
+from evaluator.recorder.recording import CallRecord
+from problems.kernelbench_x import TaskFiles
 
 _ON_CPU_BYTES = 2**22
 """Of a call's arguments: a judge on a CPU times no larger ones, if there are such."""
 _MOST_BYTES = 2**34
 """A judge holds several times as much; the suite's own machines have no room for more either."""
-_ON_CPU = 3
-"""So many sizes of a sweep are timed there."""
-
-
-@dataclass(frozen=True)
-class _Parameter:
-    name: str
-    default: str | None
-    by_name: bool
-    several: bool = False
+_SEARCHED = 3
+"""So many sizes of a sweep come first, for a search, and as many are timed on a CPU."""
 
 
 class _Signature:
     """Those parameters of the function that some call gives."""
 
     def __init__(self, function: ast.FunctionDef, calls: Sequence[RecordedCall]) -> None:
+        args = function.args
+        ordered = [*args.posonlyargs, *args.args]
+        lacking = len(ordered) - len(args.defaults)
+        defaults = [*([None] * lacking), *args.defaults, *args.kw_defaults]
         self.name = function.name
+        self._defaults = {
+            each.arg: None if default is None else ast.unparse(default)
+            for each, default in zip([*ordered, *args.kwonlyargs], defaults, strict=True)
+        }
+        self._in_order = [each.arg for each in ordered]
         most = max(len(call.args) for call in calls)
-        given = {name for call in calls for name in call.kwargs}
-        parameters = [*_parameters(function)]
-        self._all = [p.name for p in parameters if not p.by_name and not p.several]
-        given.update(self._all[:most])
-        if unknown := given - {p.name for p in parameters}:
+        self._by_place = self._in_order[:most]
+        given = {*self._by_place, *(name for call in calls for name in call.kwargs)}
+        if unknown := given - self._defaults.keys():
             raise UnrecordableError(f"its function is called with {', '.join(sorted(unknown))}")
-        rest = most > len(self._all)
-        self._positional = self._all[:most]
-        self.parameters = [p for p in parameters if p.name in given or (p.several and rest)]
-        if rest and self.parameters[-1].by_name:
+        self._given = [name for name in self._defaults if name in given]
+        self._rest = f"*{args.vararg.arg}" if args.vararg and most > len(ordered) else ""
+        if self._rest and given - set(self._in_order):
             raise UnrecordableError("its function takes any number of arguments, and some by name")
 
     @property
     def model(self) -> str:
-        texts, called, defaulted = [], [], False
-        for p in self.parameters:
-            defaulted = defaulted or p.default is not None
-            star = "*" if p.several else ""
-            default = p.default or ("None" if defaulted and not p.several else None)
-            texts.append(f"{star}{p.name}" + ("" if default is None else f"={default}"))
-            in_place = p.several or p.name in self._positional
-            called.append(f"{star}{p.name}" if in_place else f"{p.name}={p.name}")
+        taken, called, default = ["self"], [], None
+        for name in self._given:
+            # Behind a default each needs one.
+            default = self._defaults[name] or (default and "None")
+            taken.append(f"{name}={default}" if default else name)
+            called.append(name if name in self._by_place else f"{name}={name}")
+        rest = [self._rest] if self._rest else []
         return (
             "class Model(torch.nn.Module):\n"
-            f"    def forward({', '.join(['self', *texts])}):\n"
-            f"        return {self.name}({', '.join(called)})\n"
+            f"    def forward({', '.join(taken + rest)}):\n"
+            f"        return {self.name}({', '.join(called + rest)})\n"
         )
 
     def arguments(self, call: RecordedCall) -> list[Part]:
-        given = dict(zip(self._all, call.args, strict=False)) | call.kwargs
-        wanted = [p for p in self.parameters if not p.several]
-        last = max((n + 1 for n, p in enumerate(wanted) if p.name in given), default=0)
-        values = []
-        for parameter in wanted[:last]:
-            if parameter.name in given:
-                values.append(given[parameter.name])
-            elif parameter.default is None:
-                raise UnrecordableError(f"a call lacks {parameter.name}")
-            else:
-                values.append(_encoded(parameter))
-        return listed(call, [*values, *call.args[len(self._all) :]])
+        given = dict(zip(self._in_order, call.args, strict=False)) | call.kwargs
+        last = max((n + 1 for n, name in enumerate(self._given) if name in given), default=0)
+        values = [
+            given[name] if name in given else _encoded(name, self._defaults[name])
+            for name in self._given[:last]
+        ]
+        return listed(call, [*values, *call.args[len(self._in_order) :]])
 
 
 def function_of(reference: str, name: str) -> ast.FunctionDef:
     """The one that the file is about: of its name, else the last one."""
-    found = {n.name: n for n in ast.parse(reference).body if isinstance(n, ast.FunctionDef)}
+    try:
+        body = ast.parse(reference).body
+    except SyntaxError as error:
+        raise UnrecordableError(f"line {error.lineno}: {error.msg}") from None
+    found = {n.name: n for n in body if isinstance(n, ast.FunctionDef)}
     if not found:
         raise UnrecordableError("its reference defines no function")
     return found.get(name) or [*found.values()][-1]
 
 
-def problem_source(
-    reference: str,
-    function: ast.FunctionDef,
-    category: str,
-    words: str,
-    test: Sequence[RecordedCall],
-    sweep: Sequence[RecordedCall],
-    thresholds: dict[str, float],
-) -> str:
+def problem_source(task: TaskFiles, function: ast.FunctionDef, record: CallRecord) -> str:
     """Raises `UnrecordableError`."""
-    fitting = [call for call in sweep if call.bytes <= _MOST_BYTES]
-    if len(fitting) < len(sweep):
-        left_out = len(sweep) - len(fitting)
-        words += f"\n({left_out} of {len(sweep)} sizes are left out: over 16 GiB of arguments)"
-        sweep = fitting
-    signature = _Signature(function, [*test, *sweep])
-    timed = sorted({str(p): (c, p) for c in sweep for p in [signature.arguments(c)]}.values(),
-                   key=lambda pair: -pair[0].bytes)  # fmt: skip
-    if not timed:
-        raise UnrecordableError("its performance file makes no call")
-    shown = {_text(parts) for _, parts in timed}
-    hidden = dict.fromkeys(_text(signature.arguments(call)) for call in test)
-    calls = [parts for _, parts in timed]
-    small = _spread(
-        [n for n, (call, _) in enumerate(timed) if call.bytes <= _ON_CPU_BYTES], _ON_CPU
-    )
-    small = small or [len(timed) - 1]
-    names, expression, rows = _cases(calls)
-    order = _spread([*range(len(timed))], 3)
-    order += [n for n in range(len(timed)) if n not in order]
-    cases = [
-        "    {"
-        + ", ".join([*rows[n], '"weight": 1', *([] if n in small else ['"on": "gpu"'])])
-        + _counts(timed[n][0])
-        + "}"
-        for n in order
-    ]
+    for call in (*record.test, *record.sweep):
+        if call.unusable:
+            raise UnrecordableError(call.unusable)
+    words = task.words + (f"\n({record.ended})" if record.ended else "")
+    sweep = [call for call in record.sweep if call.bytes <= _MOST_BYTES]
+    if not (record.test and sweep):
+        raise UnrecordableError(record.ended or "its files make no call that a judge can hold")
+    if left_out := len(record.sweep) - len(sweep):
+        words += (
+            f"\n({left_out} of {len(record.sweep)} sizes are left out: over 16 GiB of arguments)"
+        )
+    signature = _Signature(function, [*record.test, *sweep])
+    timed = {}
+    for call in sorted(sweep, key=lambda call: -call.bytes):
+        parts = signature.arguments(call)
+        timed[_text(parts)] = call, parts
+    hidden = dict.fromkeys(_text(signature.arguments(call)) for call in record.test)
+    calls = [call for call, _ in timed.values()]
+    names, expression, rows = _cases([parts for _, parts in timed.values()])
+    small = _spread([n for n, call in enumerate(calls) if call.bytes <= _ON_CPU_BYTES])
+    for n, (row, call) in enumerate(zip(rows, calls, strict=True)):
+        on_cpu = n in (small or [len(calls) - 1])
+        row += ['"weight": 1', *([] if on_cpu else ['"on": "gpu"']), *_counts(call)]
+    order = dict.fromkeys([*_spread([*range(len(calls))]), *range(len(calls))])
     lines = [
         *(f"# {line}".rstrip() for line in words.splitlines()),
         "",
-        reference.strip(),
+        task.reference.strip(),
         "",
         "import torch",
         "",
@@ -131,13 +117,15 @@ def problem_source(
         signature.model,
         "",
         f"FUNCTION = {function.name!r}",
-        f"CATEGORY = {json.dumps(category)}",
-        *([f"THRESHOLDS = {thresholds!r}"] if thresholds else []),
+        f"CATEGORY = {json.dumps(task.category)}",
+        *([f"THRESHOLDS = {task.thresholds!r}"] if task.thresholds else []),
         *names,
         f"arguments = lambda: {expression}",
-        "CASES = [\n" + ",\n".join(cases) + ",\n]",
+        "CASES = [",
+        *(f"    {{{', '.join(rows[n])}}}," for n in order),
+        "]",
         "HIDDEN_SIZES = [",
-        *(f'    {{"arguments": lambda: {text}}},' for text in hidden if text not in shown),
+        *(f'    {{"arguments": lambda: {text}}},' for text in hidden if text not in timed),
         "]",
         "",
         "",
@@ -151,11 +139,11 @@ def problem_source(
     return source
 
 
-def _counts(call: RecordedCall) -> str:
+def _counts(call: RecordedCall) -> list[str]:
     counts = call.moved_bytes, call.operations
     if not all(each is not None and 0 <= each < math.inf for each in counts) or not call.tensors:
-        return ""
-    return f', "counts": {(*counts, max(call.tensors, key=lambda t: t.bytes).dtype)!r}'
+        return []
+    return [f'"counts": {(*counts, max(call.tensors, key=lambda t: t.bytes).dtype)!r}']
 
 
 def _cases(calls: Sequence[list[Part]]) -> tuple[list[str], str, list[list[str]]]:
@@ -170,13 +158,9 @@ def _cases(calls: Sequence[list[Part]]) -> tuple[list[str], str, list[list[str]]
             first[place] = names.setdefault(column, f"size_{len(names)}")
     rows = []
     for call in calls:
-        if _form(call) == _form(first) or _form(call) == _form(calls[0]):
-            at = alike.index(call)
-            rows.append([f'"{name}": {column[at]!r}' for column, name in names.items()])
-        else:
-            rows.append([f'"arguments": lambda: {_text(call)}'])
-    if len(calls) == 1:
-        rows = [[f'"arguments": lambda: {_text(calls[0])}']]
+        at = alike.index(call) if _form(call) == _form(calls[0]) else None
+        row = [f'"{name}": {column[at]!r}' for column, name in names.items() if at is not None]
+        rows.append(row or [f'"arguments": lambda: {_text(call)}'])
     return [f"{name} = {column[0]!r}" for column, name in names.items()], _text(first), rows
 
 
@@ -188,38 +172,22 @@ def _text(call: Sequence[Part]) -> str:
     return "".join(part if isinstance(part, str) else repr(part) for part in call)
 
 
-def _spread(numbers: list[int], count: int) -> list[int]:
-    """So many of them: the first, the last, and between."""
-    if len(numbers) <= count:
+def _spread(numbers: list[int]) -> list[int]:
+    """Few of them: the first, the last, and between."""
+    if len(numbers) <= _SEARCHED:
         return numbers
-    return [numbers[round(n * (len(numbers) - 1) / (count - 1))] for n in range(count)]
+    step = (len(numbers) - 1) / (_SEARCHED - 1)
+    return [numbers[round(n * step)] for n in range(_SEARCHED)]
 
 
-def _parameters(function: ast.FunctionDef) -> list[_Parameter]:
-    args = function.args
-    ordered = [*args.posonlyargs, *args.args]
-    defaults = [None] * (len(ordered) - len(args.defaults)) + [*args.defaults]
-    return [
-        *(_Parameter(a.arg, _default(d), False) for a, d in zip(ordered, defaults, strict=True)),
-        *([_Parameter(args.vararg.arg, None, False, True)] if args.vararg else []),
-        *(_Parameter(a.arg, _default(d), True)
-          for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True)),
-    ]  # fmt: skip
-
-
-def _default(node: ast.expr | None) -> str | None:
-    return None if node is None else ast.unparse(node)
-
-
-def _encoded(parameter: _Parameter) -> object:
+def _encoded(name: str, default: str | None) -> object:
     """A default as a recorder would have encoded it."""
-    assert parameter.default is not None
+    if default is None:
+        raise UnrecordableError(f"a call lacks {name}")
     try:
-        value = ast.literal_eval(parameter.default)
+        value = ast.literal_eval(default)
     except ValueError:
-        if parameter.default.startswith("torch."):
-            return {"torch": parameter.default.removeprefix("torch.")}
-        raise UnrecordableError(f"{parameter.name} is not always given") from None
-    if isinstance(value, float) and value in (float("inf"), -float("inf")):
-        return {"float": repr(value)}
+        if default.startswith("torch."):
+            return {"torch": default.removeprefix("torch.")}
+        raise UnrecordableError(f"{name} is not always given") from None
     return {"tuple": [*value]} if isinstance(value, tuple) else value

@@ -15,9 +15,8 @@ from torch.overrides import get_overridable_functions, resolve_name
 from evaluator.record import Record
 
 _OPERATORS = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "true_divide": "/", "matmul": "@",
-    "__add__": "+", "__sub__": "-", "__mul__": "*", "__truediv__": "/", "__matmul__": "@",
-    "__lt__": "<", "__gt__": ">", "lt": "<", "gt": ">", "__and__": "&", "__or__": "|",
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "truediv": "/", "true_divide": "/",
+    "matmul": "@", "lt": "<", "gt": ">", "and": "&", "or": "|",
 }  # fmt: skip
 _METHOD = "torch.Tensor."
 _SCALED = ".mul(torch.rand(()).add(0.5).clamp(max=1))"
@@ -103,7 +102,8 @@ class _Program:
         args = [self._text(each) for each in _items(step.args)]
         named = [(k, v) for k, v in step.kwargs["dict"] if v is not None]
         kwargs = [[_word(k), "=", *self._text(v)] for k, v in named]
-        if name == "torch.tensor" and _is_real(step.args):
+        has_real = any(isinstance(p, float) for text in args if text[0] == "[" for p in text)
+        if name == "torch.tensor" and has_real:
             return [*_called(name, args + kwargs), _SCALED]
         owner, _, method = name.removeprefix(_METHOD).partition(".")
         if not name.startswith(_METHOD) or not args:
@@ -113,15 +113,14 @@ class _Program:
             return [*first, f".{owner}"]
         if owner == "mul" and first[0] == "torch.eye(" and _is_lost(rest):
             rest = [[1.0]]
-        if owner in _OPERATORS and len(rest) == 1 and not kwargs:
-            return ["(", *first, f" {_OPERATORS[owner]} ", *rest[0], ")"]
-        return [*_called("", [first])[1:-1], *_called(f".{owner}", rest + kwargs)]
+        operator = _OPERATORS.get(owner.removeprefix("__").removesuffix("__"))
+        if operator and len(rest) == 1 and not kwargs:
+            return ["(", *first, f" {operator} ", *rest[0], ")"]
+        return [*first, *_called(f".{owner}", rest + kwargs)]
 
     def _text(self, value: Any) -> list[Part]:
         match value:
-            case None | bool():
-                return [repr(value)]
-            case str():
+            case None | bool() | str():
                 return [repr(value)]
             case int() | float():
                 return [value]
@@ -165,16 +164,6 @@ def _is_lost(factor: list[list[Part]]) -> bool:
     """Of an identity that is to make a product definite: fp32 adds it in vain, and the reference
     would raise at some draws."""
     return len(factor) == 1 and isinstance(factor[0][0], float) and 0 < factor[0][0] < 1e-5
-
-
-def _is_real(args: Any) -> bool:
-    """A list of numbers with a point among them."""
-    waiting = [item for item in _items(args) if isinstance(item, list)]
-    for value in waiting:  # which grows
-        if any(isinstance(item, float) for item in value):
-            return True
-        waiting += [item for item in value if isinstance(item, list)]
-    return False
 
 
 def _called(name: str, arguments: list[list[Part]]) -> list[Part]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import json
 import os
 import shutil
@@ -19,7 +17,6 @@ from evaluator.builder.enclosure import Enclosure
 from evaluator.builder.work_folder import sweep, work_folder
 from evaluator.record import Record
 from evaluator.recorder.program import RecordedCall, UnrecordableError
-from problems.cache_folder import keep
 from problems.plain_file import open_plain
 
 _SCRIPT = Path(__file__).with_name("confined.py")
@@ -57,27 +54,17 @@ class Recording:
     def __post_init__(self) -> None:
         self.cache.mkdir(parents=True, exist_ok=True)
         sweep(self.cache)
-        shown = {sys.prefix, sys.base_prefix, *sysconfig.get_paths().values(), *torch.__path__}
-        # Only what Python needs: our own packages and the tasks stay out of sight.
-        places = [Path(p) for p in sorted(shown) if Path(p).exists()]
         packages = Path(torch.__file__).parents[1]
+        python = (sys.prefix, sys.base_prefix, *sysconfig.get_paths().values())
+        needed = {packages, *map(Path, python)}
+        needed |= {place.resolve() for place in needed}
+        # Only what Python needs: our own packages and the tasks stay out of sight.
+        shown = [p for p in sorted(needed) if p.exists() and needed.isdisjoint(p.parents)]
         environment = {"PATH": os.defpath, "PYTHONPATH": str(packages), "CUDA_VISIBLE_DEVICES": ""}
-        self._walls = Enclosure(
-            self.cache, _outermost([*places, packages]), environment, memory_bytes=_MEMORY_BYTES
-        )
+        self._walls = Enclosure(self.cache, shown, environment, memory_bytes=_MEMORY_BYTES)
 
     def record(self, task: FunctionTask) -> CallRecord:
-        """As it was recorded before, or now. Raises `UnrecordableError`, and `OSError` where no
-        process can be confined."""
-        text = _SCRIPT.read_text() + task.model_dump_json()
-        kept = self.cache / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
-        with contextlib.suppress(OSError, ValueError):
-            return CallRecord.model_validate_json(kept.read_text())
-        record = self._recorded(task)
-        keep(kept, record.model_dump_json())
-        return record
-
-    def _recorded(self, task: FunctionTask) -> CallRecord:
+        """Raises `UnrecordableError`, and `OSError` where no process can be confined."""
         self._walls.prepare()
         with work_folder(self.cache) as folder:
             (folder / "task.json").write_text(task.model_dump_json())
@@ -95,12 +82,3 @@ class Recording:
             except (OSError, ValueError, ValidationError, RecursionError) as error:
                 said = str(error).splitlines()[0]
                 raise UnrecordableError(f"what it left is no record: {said}") from None
-
-
-def _outermost(places: list[Path]) -> list[Path]:
-    """Without those that lie in others of them."""
-    found: list[Path] = []
-    for place in sorted({p.resolve() for p in places} | {*places}):
-        if not any(place.is_relative_to(other) for other in found):
-            found.append(place)
-    return found
