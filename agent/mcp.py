@@ -5,11 +5,10 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Option
 
@@ -19,10 +18,6 @@ from agent.run import Built, Part, Redo, Settings, resolved
 from evaluator.command.command_line import serve
 from evaluator.command.option import takes_options
 from problems.errors import UsageError
-
-if TYPE_CHECKING:
-    from agent.resolution import Resolution
-    from agent.session.session import Session
 
 _OF_A_MODEL = (
     *("strategy", "model", "model_args", "temperature", "fork", "drafts", "refine_best", "workers"),
@@ -68,23 +63,42 @@ def command(
         raise UsageError("kernel-refinery mcp needs the SDK: pip install 'kernel-refinery[mcp]'")
     if commands and http is not None:
         raise UsageError("--commands and --http exclude each other; choose one")
+    from agent.job import check_judging
+    from agent.loop.drive import begin
+    from agent.loop.environment import record_environment
+    from agent.loop.judging import open_judging
     from agent.record.claim import check_same
     from agent.record.run_files import RunFiles
+    from agent.record.store import open_store
     from agent.session.door import ask, is_open, open_door
+    from agent.session.session import NOTHING_SENT, Session
+    from agent.view.display import PlainLines
 
     if not commands:
         from agent.session.mcp_server import serve_http, serve_stdio
 
     given |= {"strategy": Strategy.AGENT, "model": f"agent/{agent}"}
     resolution = resolved(merge_layers(config or [], given), built, module)
-    run = resolution.config.output
+    settings, stop = resolution.config, threading.Event()
+    run, view = settings.output, PlainLines(settings, sys.stderr)
     if not (commands or redo) and http is None and is_open(run):
-        check_same(RunFiles(run).config(), resolution.config)
-        print(f"passes calls on to the session that is open in {run}", file=sys.stderr)
+        check_same(RunFiles(run).config(), settings)
+        view.say(f"passes calls on to the session that is open in {run}")
         serve_stdio(partial(ask, run))
         return
-    with open_session(resolution, redo=redo) as session, open_door(run, session.call) as token:
-        print(f"session: {run.resolve()}", file=sys.stderr, flush=True)
+    check_judging(settings)
+    with ExitStack() as stack:
+        judging = stack.enter_context(open_judging(settings, view.say))
+        store = stack.enter_context(open_store(settings, redo=redo))
+        problems = begin(settings, resolution.problems, NOTHING_SENT, judging, store, view, stop)
+        for note in filter(None, (*resolution.notes, judging.note)):
+            view.say(f"note: {note}")
+        judging.executor.prepare(1, settings.backend)
+        record_environment(store, problems[0].device_name, settings.executor)
+        session = Session(problems)
+        stack.callback(stop.set)
+        token = stack.enter_context(open_door(run, session.call))
+        view.say(f"session: {run.resolve()}")
         if http is not None:
             serve_http(session.call, http, token)
         elif not commands:
@@ -93,38 +107,6 @@ def command(
             signal.signal(signal.SIGTERM, signal.default_int_handler)
             with suppress(KeyboardInterrupt):
                 threading.Event().wait()
-
-
-@contextmanager
-def open_session(resolution: Resolution, *, redo: bool = False) -> Iterator[Session]:
-    """The session in `config.output`, which goes on where an earlier command ended.
-
-    Raises `UsageError` where it can't be opened, or another process has it.
-    """
-    from agent.job import check_judging
-    from agent.loop.drive import begin
-    from agent.loop.environment import record_environment
-    from agent.loop.judging import open_judging
-    from agent.record.store import open_store
-    from agent.session.session import NOTHING_SENT, Session
-    from agent.view.display import PlainLines
-
-    config, stop = resolution.config, threading.Event()
-    view = PlainLines(config, sys.stderr)
-    check_judging(config)
-    with (
-        open_judging(config, view.say) as judging,
-        open_store(config, redo=redo) as store,
-    ):
-        problems = begin(config, resolution.problems, NOTHING_SENT, judging, store, view, stop)
-        for note in filter(None, (*resolution.notes, judging.note)):
-            view.say(f"note: {note}")
-        judging.executor.prepare(1, config.backend)
-        record_environment(store, problems[0].device_name, config.executor)
-        try:
-            yield Session(problems)
-        finally:
-            stop.set()
 
 
 if __name__ == "__main__":
