@@ -75,7 +75,7 @@ class Steps(TorchFunctionMode):
 
     def _add(self, step: dict[str, Any], result: Any, path: tuple[int, ...] = ()) -> None:
         if not path:
-            self.steps.append(step)
+            self.steps.append(step | {"number": len(self.steps)})
         if isinstance(result, torch.Tensor):
             self._places.setdefault(id(result), (result, [len(self.steps) - 1, *path]))
         elif isinstance(result, tuple | list):
@@ -128,20 +128,19 @@ class Steps(TorchFunctionMode):
             return {"dict": [[self.encoded(k), self.encoded(v)] for k, v in value.items()]}
         raise TypeError(f"a {type(value).__name__}")
 
-    def behind(self, tensors: list[torch.Tensor]) -> list[int]:
+    def behind(self, tensors: list[torch.Tensor]) -> list[dict[str, Any]]:
         """The steps that what these hold now rests on: those that made it or wrote to it."""
         needed = {self._place(t)[0] for t in tensors}
         storages = {_storage(t) for t in tensors}
         found = []
-        for number in range(len(self.steps) - 1, -1, -1):
-            step = self.steps[number]
-            if number in needed or storages.intersection(step["writes"]):
-                found.append(number)
+        for step in reversed(self.steps):
+            if step["number"] in needed or storages.intersection(step["writes"]):
+                found.append(step)
                 needed.update(step["uses"])
                 storages.update(step["storages"], step["writes"])
                 for used in step["uses"]:
                     storages.update(self.steps[used]["storages"])
-        return sorted(found)
+        return found[::-1]
 
 
 class Recorder:
@@ -176,21 +175,14 @@ class Recorder:
             call["kwargs"] = {k: self._steps.encoded(v) for k, v in kwargs.items()}
         except TypeError as error:
             call["unusable"] = f"its function gets {error}"
-        call["steps"] = []
-        for number in self._steps.behind(tensors):
-            step = self._steps.steps[number]
-            if "unusable" in step:
-                call["unusable"] = step["unusable"]
-                break
-            call["steps"].append({"number": number} | {k: step.get(k) for k in _STEP})
-        call["tensors"] = [
-            {"shape": list(t.shape), "stride": list(t.stride()), "dtype": str(t.dtype)[6:]}
-            for t in tensors
-        ]
+        steps = self._steps.behind(tensors)
+        call["steps"] = [{key: step.get(key) for key in _STEP} for step in steps]
+        call |= next(({"unusable": s["unusable"]} for s in steps if "unusable" in s), {})
+        call["tensors"] = [{"shape": list(t.shape), "dtype": str(t.dtype)[6:]} for t in tensors]
         return call
 
 
-_STEP = ("name", "args", "kwargs", "writes")
+_STEP = ("number", "name", "args", "kwargs", "writes")
 
 
 class _Stub(types.ModuleType):

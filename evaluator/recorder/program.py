@@ -42,7 +42,6 @@ class Step(Record):
 
 class TensorNote(Record):
     shape: tuple[int, ...]
-    stride: tuple[int, ...]
     dtype: str
 
     @property
