@@ -300,7 +300,7 @@ def test_readmes_example_is_optimised_and_loaded(tmp_path: Path) -> None:
     problem = tmp_path / "my_module.py"
     source = text.split("```python")[1].split("```")[0]
     problem.write_text(source.replace("4096, 8192", "512, 1024").replace("8192", "1024"))
-    options = {"model": "offline/tuner", "budget": 1, "device": "cpu", "timing_seconds": 0.5}
+    options = {"temperature": 0, "budget": 1, "device": "cpu", "timing_seconds": 0.5}
     result = optimize(problem, output=str(tmp_path / "run"), **options)
     loaded = load(result)
     x = torch.randn(512, 1024)

@@ -37,8 +37,7 @@ def test_a_process_that_ends_is_told_to_all_who_wait_and_replaced(
     pid = switchboard.ask(b"pid")
     diary = tmp_path / "diary"
     with ThreadPoolExecutor(3) as pool:
-        question = f"sleep 60 {diary}".encode()
-        waiting = [pool.submit(switchboard.ask, question) for _ in range(3)]
+        waiting = [pool.submit(switchboard.ask, f"sleep 60 {diary}".encode()) for _ in range(3)]
         # One that came later would be asked of the next process.
         once(lambda: diary.exists() and len(diary.read_text().splitlines()) == 3)
         with pytest.raises(JudgeDiedError, match=r"lines_at_hand ended"):
