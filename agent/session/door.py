@@ -1,7 +1,7 @@
 """The socket of a session, through which other processes of this machine use its tools.
 
-It lies in the run directory, in a folder of mode 0700, beside a token. No candidate can read the
-token, whatever else of the file system it sees (docs/walls.md).
+It lies in the run directory, in a folder of mode 0700, beside a token. Where candidates run under
+their session's user, the run must not lie below a folder that they can read (docs/walls.md).
 """
 
 from __future__ import annotations
