@@ -110,7 +110,7 @@ def serve_http(call: Call, port: int, token: str) -> None:
     with socket.create_server(("127.0.0.1", port)) as listening:
         print(f"address: http://127.0.0.1:{listening.getsockname()[1]}/mcp")
         print(f"token: {token}", flush=True)
-        config = uvicorn.Config(_guarded(app, token), log_level="warning")
+        config = uvicorn.Config(_guarded(app, token), log_level="warning", ws="none")
         anyio.run(uvicorn.Server(config).serve, [listening])
 
 
