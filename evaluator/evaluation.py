@@ -399,7 +399,8 @@ class ProblemRequest(Record):
         return self.model_copy(update={"settings": settings})
 
     def at_each_case(self) -> list[Self]:
-        """What the judge is asked at each case, one after another; itself where there are none.
+        """What the judge is asked at each case that is timed, one after another; the sizes of the
+        others are hidden ones of the first. Itself where there are no cases.
 
         Under a protocol that sweeps: at the hidden sizes, and then at each case that is timed."""
         if not self.cases:
@@ -412,11 +413,10 @@ class ProblemRequest(Record):
             tested = {"reference": first, "hidden_references": tuple(more), "is_timed": False}
             swept = [{"reference": c.reference, "decides": False} for c in self.cases[:timed]]
             return [one.model_copy(update=tested), *(bare.model_copy(update=u) for u in swept)]
-        others = [
-            bare.model_copy(update={"reference": case.reference, "is_timed": n < timed})
-            for n, case in enumerate(self.cases[1:], 1)
-        ]
-        return [one, *others]
+        untimed = (case.reference for case in self.cases[timed:])
+        heaviest = one.model_copy(update={"hidden_references": (*self.hidden_references, *untimed)})
+        others = [bare.model_copy(update={"reference": c.reference}) for c in self.cases[1:timed]]
+        return [heaviest, *others]
 
     @property
     def context_key(self) -> tuple[object, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import zip_longest
 
 from evaluator.audit_record import DeepAudit, SanitizerRun
 from evaluator.evaluation import (
@@ -56,9 +57,9 @@ def judged_at_each(
     if last.status is not Status.CORRECT:
         return last.model_copy(update={"seconds": seconds, "case": names[len(judged) - 1]})
     cases = tuple(
-        CaseTiming(sizes=case.sizes, weight=case.weight, counts=case.counts, timing=each.timing)
-        for case, each in zip(request.cases, judged[tested:], strict=not tested)
-        if each.timing is not None or not tested
+        CaseTiming(sizes=case.sizes, weight=case.weight, counts=case.counts, timing=timing)
+        for case, timing in zip_longest(request.cases, [each.timing for each in judged[tested:]])
+        if timing is not None or not tested
     )
     if (timing := weighted(cases)) is not None:
         timing = timing.model_copy(update={"counted": counted(cases, last.device)})

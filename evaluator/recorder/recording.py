@@ -21,7 +21,8 @@ from problems.plain_file import open_plain
 
 _SCRIPT = Path(__file__).with_name("confined.py")
 _TIMEOUT_S = 240.0
-_MEMORY_BYTES = 8 * 2**30
+_MEMORY_BYTES = 16 * 2**30
+"""Of address space, of which PyTorch for CUDA takes a good part."""
 _MOST_BYTES = 2**26
 
 
@@ -61,6 +62,7 @@ class Recording:
         # Only what Python needs: our own packages and the tasks stay out of sight.
         shown = [p for p in sorted(needed) if p.exists() and needed.isdisjoint(p.parents)]
         environment = {"PATH": os.defpath, "PYTHONPATH": str(packages), "CUDA_VISIBLE_DEVICES": ""}
+        environment |= {"OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
         self._walls = Enclosure(self.cache, shown, environment, memory_bytes=_MEMORY_BYTES)
 
     def record(self, task: FunctionTask) -> CallRecord:
