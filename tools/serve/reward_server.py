@@ -6,9 +6,11 @@ import asyncio
 import hmac
 import json
 import logging
+import threading
 import traceback
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from aiohttp import web
@@ -37,7 +39,7 @@ class RewardServer:
     """Of a body."""
     _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
     """To read a large body stops all threads for a moment; others get their turns in between."""
-    _admitting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _admission: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
     """To read clients' problems takes some time: one request at a time, beside all others."""
 
     async def run(
@@ -106,14 +108,17 @@ class RewardServer:
         return web.json_response(state | dict(self.about))
 
     async def _evaluations(self, request: web.Request) -> web.StreamResponse:
+        gone = threading.Event()
         try:
             asked = await self._read(request)
-            async with self._admitting if asked.problems else nullcontext():
-                jobs = await asyncio.to_thread(self._jobs, asked)
+            pool = self._admission if asked.problems else None
+            jobs = await asyncio.get_running_loop().run_in_executor(pool, self._jobs, asked, gone)
         except TimeoutError:
             return _refusal(408, f"the body did not come within {_BODY_S:g} s")
         except MalformedError as error:
             return _refusal(error.status, str(error))
+        finally:
+            gone.set()
         batch = Batch(asked.client)
         try:
             retry_after_s = self.dispatch.admit(batch, jobs)
@@ -141,10 +146,13 @@ class RewardServer:
         async with self._reading:
             return await asyncio.to_thread(read_batch, body, self.dispatch.room)
 
-    def _jobs(self, asked: BatchRequest) -> list[Job]:
-        """Raises `MalformedError` for a problem that the suite does not have, or that is none."""
-        found = []
+    def _jobs(self, asked: BatchRequest, gone: threading.Event) -> list[Job]:
+        """All of them, unless their client is `gone`. Raises `MalformedError` for a problem that
+        the suite does not have, or that is none."""
+        found: list[Job] = []
         for index, candidate in enumerate(asked.candidates):
+            if gone.is_set():
+                break
             own = asked.problems.get(candidate.problem)
             try:
                 found.append(self.job_for(candidate.problem, candidate.source, own))
