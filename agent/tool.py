@@ -10,9 +10,10 @@ import typer
 from typer import Argument, Option
 
 from agent.session.door import ask
-from agent.session.tools import TOOLS
-from evaluator.command.command_line import USAGE_ERROR, serve
+from agent.session.tools import MOST_CHARACTERS, TOOLS
+from evaluator.command.command_line import USAGE_ERROR, harmless, serve
 from problems.errors import UsageError
+from problems.plain_file import open_plain
 
 _Tokens = Annotated[int | None, Option(metavar="N", help="Of evaluate: since the last one.")]
 _HELP = "\n\n".join(f"{name}: {' '.join((t.__doc__ or '').split())}" for name, t in TOOLS.items())
@@ -45,13 +46,15 @@ def command(
     asked |= {"problem": problem} if problem else {}
     if file is not None:
         try:
-            data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-            asked["source"] = data.decode()
+            most = 4 * MOST_CHARACTERS
+            with (
+                sys.stdin.buffer if str(file) == "-" else open_plain(file, most, follows=True) as f
+            ):
+                asked["source"] = f.read(most).decode()
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"can't read {file}: {error}") from None
     answer = ask(session, tool, asked, lambda text: typer.echo(text, err=True), "commands")
-    # Some of the text is a candidate's: it must not steer the terminal.
-    typer.echo(answer.text.replace("\x1b", "\N{SYMBOL FOR ESCAPE}"))
+    typer.echo(harmless(answer.text))  # some of it is a candidate's
     raise typer.Exit({"done": 0, "refused": 1, "failed": USAGE_ERROR}[answer.kind])
 
 

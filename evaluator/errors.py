@@ -41,6 +41,10 @@ class ProfilerError(InfrastructureError):
     """A profiler failed: this costs the turn its profile and nothing else."""
 
 
+class KernelEndedError(ProfilerError):
+    """The process of the kernel broke off under the profiler, which may be the kernel's doing."""
+
+
 class IsolationError(InfrastructureError):
     """Strict isolation was asked for, and this machine lacks some of its walls."""
 

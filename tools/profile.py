@@ -134,7 +134,7 @@ def _collect(
     from evaluator.collect.ncu import collect_ncu
     from evaluator.collect.own_collectors import collect_own
     from evaluator.collect.target.target import write_request
-    from evaluator.errors import ProfilerError
+    from evaluator.errors import KernelEndedError, ProfilerError
     from evaluator.hardware.devices import describe
     from tools.profiling.profile_report import ProfilerTier
 
@@ -149,6 +149,7 @@ def _collect(
     if device == "cpu":
         tiers = {ProfilerTier.CPU: lambda place: own(place, "cpu")}
     reasons: list[str] = []
+    kind = ProfilerError
     for tier, collect in tiers.items():
         place = folder / tier
         try:
@@ -158,7 +159,8 @@ def _collect(
         except (ProfilerError, OSError) as error:
             # An OSError: another device's candidate may have filled the disk.
             reasons.append(str(error))
-    raise ProfilerError("; ".join(reasons))
+            kind = KernelEndedError if isinstance(error, KernelEndedError) else kind
+    raise kind("; ".join(reasons))
 
 
 def _facts(request: EvaluationRequest, evaluation: Evaluation, collected: Collected) -> Facts:

@@ -65,7 +65,8 @@ def claim(config: RunConfig, *, redo: bool) -> TextIO:
         )
     try:
         with disk_errors_told(path):
-            path.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.mkdir(mode=0o700, exist_ok=True)
             lock = locked(path)
     except StoreError as error:
         raise UsageError(str(error)) from error

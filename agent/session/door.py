@@ -1,7 +1,6 @@
 """The socket of a session, through which other processes of this machine use its tools.
 
-It lies in the run directory, in a folder of mode 0700, beside a token. Where candidates run under
-their session's user, the run must not lie below a folder that they can read (docs/walls.md).
+It lies in the run directory, in a folder of mode 0700, beside a token.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import hmac
 import json
 import os
 import secrets
-import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -20,6 +18,8 @@ from socketserver import StreamRequestHandler, ThreadingUnixStreamServer
 from agent.record.claim import SESSION
 from agent.session.tools import MOST_CHARACTERS, Answer
 from evaluator.errors import InfrastructureError
+from evaluator.ipc.socket_file import connected, short_name
+from evaluator.walls.folders import is_within_reach
 from problems.errors import UsageError
 
 Tell = Callable[[str], None]
@@ -33,8 +33,15 @@ MOST_CALLS = 64
 
 @contextmanager
 def open_door(run: Path, call: Call) -> Iterator[str]:
-    """Answer those who come through the socket; yields the token that they show."""
+    """Answer those who come through the socket; yields the token that they show.
+
+    Raises `UsageError` where candidates, which run as our user unless that is root, could read it.
+    """
     folder = run / SESSION
+    if os.geteuid() and is_within_reach(run):
+        raise UsageError(f"candidates can read {run}; choose a folder elsewhere with -o")
+    if folder.is_symlink():
+        raise UsageError(f"{folder} is a link: remove it")
     folder.mkdir(mode=0o700, exist_ok=True)
     folder.chmod(0o700)
     (folder / "socket").unlink(missing_ok=True)
@@ -48,8 +55,8 @@ def open_door(run: Path, call: Call) -> Iterator[str]:
         """Seconds for the rest of a request that has begun."""
 
         def handle(self) -> None:
-            # What is no request of ours is left, and so is who has gone.
-            with suppress(OSError, ValueError, KeyError, TypeError):
+            # Where this is no request of ours, or its sender has gone, nothing is answered.
+            with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
                 asked = json.loads(self.rfile.readline(_MOST_BYTES))
                 if not hmac.compare_digest(str(asked["token"]).encode(), token.encode()):
                     self.send(kind="refused", text="The token is wrong.")
@@ -60,9 +67,9 @@ def open_door(run: Path, call: Call) -> Iterator[str]:
 
         def answer(self, asked: dict[str, object]) -> None:
             try:
-                tool, given, agent = asked["tool"], asked["arguments"], asked["agent"]
-                assert isinstance(given, dict)
-                said = call(str(tool), given, lambda text: self.send(progress=text), str(agent))
+                given = dict(asked["arguments"])  # type: ignore[call-overload]
+                tool, agent = str(asked["tool"]), str(asked["agent"])
+                said = call(tool, given, lambda text: self.send(progress=text), agent)
                 self.send(kind=said.kind, text=said.text)
             finally:
                 free.release()
@@ -75,7 +82,7 @@ def open_door(run: Path, call: Call) -> Iterator[str]:
         daemon_threads = True
         request_queue_size = MOST_CALLS
 
-    with _short(folder) as name, Door(name, Visit) as door:
+    with short_name(folder / "socket") as name, Door(name, Visit) as door:
         threading.Thread(target=door.serve_forever, daemon=True).start()
         try:
             yield token
@@ -87,7 +94,7 @@ def open_door(run: Path, call: Call) -> Iterator[str]:
 def is_open(run: Path) -> bool:
     """Whether a process listens in the run directory `run`."""
     try:
-        _connected(run).close()
+        connected(run / SESSION / "socket").close()
     except OSError:
         return False
     return True
@@ -97,7 +104,10 @@ def ask(run: Path, tool: str, arguments: Mapping[str, object], tell: Tell, agent
     """What the process that has the session in `run` answers. Raises `UsageError` where there is
     none, and `InfrastructureError` where it ends before it has answered."""
     try:
-        token, connection = (run / SESSION / "token").read_text(), _connected(run)
+        token, connection = (
+            (run / SESSION / "token").read_text(),
+            connected(run / SESSION / "socket"),
+        )
     except OSError as error:
         raise UsageError(
             f"no session is open in {run} ({error.strerror}); begin it with kernel-refinery mcp"
@@ -114,24 +124,3 @@ def ask(run: Path, tool: str, arguments: Mapping[str, object], tell: Tell, agent
         f"the session in {run} ended before it answered; begin it with the same command, and ask"
         " again: nothing is charged twice"
     )
-
-
-def _connected(run: Path) -> socket.socket:
-    connection = socket.socket(socket.AF_UNIX)
-    try:
-        with _short(run / SESSION) as name:
-            connection.connect(name)
-    except OSError:
-        connection.close()
-        raise
-    return connection
-
-
-@contextmanager
-def _short(folder: Path) -> Iterator[str]:
-    """A name of the socket that is short enough, wherever the folder lies."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        yield f"/proc/self/fd/{descriptor}/socket"
-    finally:
-        os.close(descriptor)

@@ -34,7 +34,7 @@ from agent.record.turn import TurnRecord, TurnSeconds
 from agent.record.turn_log import TurnKey, key_of
 from agent.session import tools
 from agent.session.tools import TOOLS, Answer
-from evaluator.errors import InfrastructureError
+from evaluator.errors import InfrastructureError, KernelEndedError
 from problems.errors import UsageError
 from tools.profiling.profile_facts import count_words
 
@@ -99,7 +99,7 @@ class Session:
         self._config, self._store = any_of_them.config, any_of_them.store
         self._clock = any_of_them.clock
         self._machine = Machine(1.0, profiles=False)
-        self._since: float | None = None
+        self._since = self._clock() if any(map(self._store.log.of, self._problems)) else None
         """Since then the agent has had what it needs for its next kernel; None: for no one yet."""
         before = self._store.result()
         self._finished = {each.problem: each for each in (before.problems if before else ())}
@@ -132,13 +132,16 @@ class Session:
 
     def _answer(self, given: tools.Tool, tell: Tell, agent: str) -> str:
         thought = self._thought()
-        if not isinstance(given, tools.OfProblem):
-            return "\n".join(self._status(details=isinstance(given, tools.StatusTool)))
-        problem = given.problem
-        if not problem and len(self._problems) == 1:
-            problem = next(iter(self._problems))
-        if problem not in self._problems:
-            raise UsageError(f"There is no such problem; {nearest(problem, self._problems)}")
+        wanted = given.problem if isinstance(given, tools.OfProblem) else ""
+        named = [wanted] if wanted else list(self._problems)
+        if wanted not in ("", *self._problems):
+            raise UsageError(f"There is no such problem; {nearest(wanted, self._problems)}")
+        if isinstance(given, tools.ListTool | tools.StatusTool):
+            details = isinstance(given, tools.StatusTool)
+            return "\n".join(line for each in named for line in self._status(each, details))
+        if len(named) > 1:
+            raise UsageError(f"Name the problem: {', '.join(named)}.")
+        (problem,) = named
         if isinstance(given, tools.ReadTool):
             return self._read(problem, tell)
         with self._alone(problem, tell):
@@ -215,15 +218,15 @@ class Session:
         return f"left: {', '.join([*left, *limits_left(config, spent)])}"
 
     def _profiles_made(self, problem: str) -> int:
-        return sum(turn.profile is not None for turn in self._store.log.of(problem))
+        return sum(turn.is_profiled for turn in self._store.log.of(problem))
 
-    def _status(self, *, details: bool) -> Iterator[str]:
-        for problem in self._problems:
-            turns = self._store.log.of(problem)
-            yield f"{problem}: {count_words(len(turns), 'turn')}; {self._left(problem)}"
-            best = best_of(turns) if Component.EXECUTION in self._config.shown_feedback else None
-            if details and best is not None:
-                yield f"  best: {figures.place(best)}, {figures.outcome(best.evaluation)}"
+    def _status(self, problem: str, details: bool) -> Iterator[str]:
+        turns, ended = self._store.log.of(problem), self._finished.get(problem)
+        yield f"{problem}: {count_words(len(turns), 'turn')}; {self._left(problem)}"
+        best = ended.best if ended else best_of(turns)
+        if details and best is not None and Component.EXECUTION in self._config.shown_feedback:
+            verdict = (ended and ended.verdict) or best.evaluation
+            yield f"  best: {figures.place(best)}, {figures.outcome(verdict)}"
 
     def _read(self, problem: str, tell: Tell) -> str:
         deps, key = self._problems[problem], self._next(problem)
@@ -234,7 +237,11 @@ class Session:
         last = key._replace(turn=min(key.turn, self._config.budget - 1))
         text = prompt_with(deps, last, memory, shown).text
         why = self._why_closed(problem, self._thought())
-        how = f"Nothing more is evaluated: {why}." if why else "Send the file itself, unfenced."
+        how = (
+            f"Nothing more is evaluated: {why}."
+            if why
+            else "Send the file itself; it needs no fence."
+        )
         return f"{problem}; {self._left(problem)}. {how}\n\n{text}"
 
     def _evaluate(
@@ -279,8 +286,11 @@ class Session:
         record = memory.base if wanted is None else turns.get(wanted)
         if record is None or not record.is_correct:
             raise UsageError("Only a correct kernel is profiled, and this turn has none.")
-        if record.profile is None:
+        if not record.is_profiled:
             record = self._profiled(deps, record, tell)
+        if record.profile is None:
+            left = self._left(problem)
+            return f"Turn {record.turn}: its process broke off under the profiler; {left}."
         measured = FeedbackSpec(tuple(i for i in feedback.items if i.component in MEASURED))
         shown, _ = feedback_on(deps, key, replace(memory, base=record, last=record), measured)
         return _text(f"Turn {record.turn} of {problem} is profiled; {self._left(problem)}.", shown)
@@ -294,18 +304,25 @@ class Session:
             raise UsageError(f"{problem} is not profiled any more: {why}.")
         assert record.candidate is not None
         tell("the kernel is profiled")
-        began = self._clock()
-        profile = profile_of(deps, record.candidate, record.evaluation)
+        began, profile, ended = self._clock(), None, ""
+        try:
+            profile = profile_of(deps, record.candidate, record.evaluation)
+        except KernelEndedError as error:
+            ended = str(error)
         took = self._clock() - began
-        self._since = (self._since or began) + took  # the agent waited
+        self._since = min(self._clock(), (self._since or began) + took)  # the agent waited
         advised = record.prompt_ledger and ADVICE_TITLE in record.prompt_ledger.tokens
         profiled = record.updated(
             profile=profile,
-            advice_scores=scores_of(deps, key_of(record), profile) if advised else (),
-            seconds=record.seconds.model_copy(update={"profile": profile.seconds or took}),
+            profile_error=ended,
+            advice_scores=scores_of(deps, key_of(record), profile) if advised and profile else (),
+            seconds=record.seconds.model_copy(
+                update={"profile": profile.seconds if profile and profile.seconds else took}
+            ),
         )
         self._store.log.add_profile(profiled)
-        self._store.save_profile(record.candidate, profile)
+        if profile is not None:
+            self._store.save_profile(record.candidate, profile)
         return profiled
 
     def _finish(self, problem: str, tell: Tell) -> str:
@@ -322,7 +339,9 @@ class Session:
         found = self._finished[problem]
         tells = Component.EXECUTION in self._config.shown_feedback
         lines = [
-            f"Turn {each.turn}: {figures.judged_again(each)}" for each in found.struck if tells
+            f"Turn {each.turn}, {each.what}: {figures.judged_again(each)}"
+            for each in self._store.confirmations(problem)
+            if tells and (each.chooses or not each.holds)
         ]
         if found.best is None or found.verdict is None:
             return "\n".join([*lines, f"{problem} is finished without a correct kernel."])

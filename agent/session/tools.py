@@ -65,13 +65,14 @@ class ProfileTool(OfProblem):
     """The turn whose kernel is profiled. Left out: the kernel to refine."""
 
 
-class StatusTool(Tool):
-    """Say what each problem has come to, and what is left of its budget."""
+class StatusTool(OfProblem):
+    """Say what a problem has come to, or all of them, and what is left of its budget."""
 
 
 class FinishTool(OfProblem):
     """End a problem: its best kernel is judged a second time, in fresh processes, and you get the
-    path of its file. Nothing more is evaluated afterwards."""
+    path of its file. Nothing more is evaluated afterwards. Takes minutes; ask again where you
+    waited in vain: nothing is judged twice."""
 
 
 TOOLS: dict[str, type[Tool]] = {

@@ -22,6 +22,7 @@ from agent.record.events import (
     TurnRecorded,
     Waiting,
 )
+from evaluator.command.command_line import harmless
 from problems.errors import UsageError
 
 Mode = Literal["rich", "plain", "none"]
@@ -56,7 +57,7 @@ class PlainLines(Display):
         self._width = max((len(problem) for problem in config.problems), default=0)
 
     def say(self, text: str) -> None:
-        print(text, file=self._stream, flush=True)
+        print(harmless(text), file=self._stream, flush=True)
 
     def notice(self, event: Event) -> None:
         match event:

@@ -12,7 +12,6 @@ from evaluator.collect.target.broker import Broker, Ended, never
 from evaluator.collect.target.program import last_line
 from evaluator.collect.target.target import REQUEST, Collector, lend_ceilings, taken
 from evaluator.collect.torch_trace import TRACE
-from evaluator.errors import ProfilerError
 from evaluator.ipc.wire import Kind, WireError
 from evaluator.judge.workers.process import WorkerLimits
 from evaluator.judge.workers.zygote import Zygote
@@ -37,7 +36,7 @@ def collect_own(
     """Run the request in `folder`; the collector's own report stays there.
 
     Builds are answered here, mostly from the cache that the judge filled. Raises `ProfilerError`
-    with one line when the target fails, is too slow or leaves nothing.
+    with one line when the target fails, is too slow or leaves nothing; as `Broker.error` says.
     """
     begin, why = time.monotonic(), ""
     limits = WorkerLimits(memory_bytes=None)
@@ -53,7 +52,7 @@ def collect_own(
         collected = None if why else taken(worker.scratch, folder, TRACE)
         why = why or f"left nothing: {last_line(worker.end().log)}"
     if collected is None:
-        raise ProfilerError(f"the {mode} collector {why}")
+        raise broker.error(f"the {mode} collector {why}")
     update: dict[str, object] = {"isolation": (*worker.isolation, *collected.isolation)}
     if collected.cpu is not None:
         loops = _loops(broker.libraries)

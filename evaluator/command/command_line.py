@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable
@@ -64,9 +65,18 @@ def print_lines(lines: Iterable[Line], *, stderr: bool = False) -> None:
 
     console = Console(highlight=False, stderr=stderr)
     for style, line in lines:
-        # Some of the text is a candidate's: it must not steer the terminal.
-        text = Text(line.replace("\x1b", "\N{SYMBOL FOR ESCAPE}"), style)
-        console.print(text, soft_wrap=True)
+        console.print(Text(harmless(line), style), soft_wrap=True)
+
+
+def harmless(text: str) -> str:
+    """Text, some of which is a candidate's, without what would steer a terminal."""
+    return re.sub(
+        "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]",
+        lambda found: (
+            chr(0x2400 + ord(found[0])) if found[0] < " " else "\N{REPLACEMENT CHARACTER}"
+        ),
+        text,
+    )
 
 
 def _refuse(text: str) -> int:

@@ -60,6 +60,13 @@ def readable() -> list[Path]:
     return [p for p in (*system, *interpreter_folders(), *named_folders()) if p.exists()]
 
 
+def is_within_reach(path: Path) -> bool:
+    """Whether a confined process of our own user can read what lies there."""
+    place, reach = path.resolve(), readable()
+    secret = any(place.is_relative_to(each) for each in withheld(reach))
+    return not secret and any(place.is_relative_to(each.resolve()) for each in reach)
+
+
 def withheld(readable: Iterable[Path]) -> list[Path]:
     """What of ours a confined process must not read, although it lies in one of these folders: the
     problems with their hidden sizes, and in a checkout runs, tests and the history of all that."""

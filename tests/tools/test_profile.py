@@ -10,7 +10,7 @@ import pytest
 
 from evaluator.collect.collected import Collected, CollectedKernel, KernelTrace
 from evaluator.collect.ncu import NcuSession
-from evaluator.errors import ProfilerError
+from evaluator.errors import KernelEndedError, ProfilerError
 from evaluator.evaluation import (
     Evaluation,
     EvaluationRequest,
@@ -100,7 +100,7 @@ def test_own_code_on_one_thread(tmp_path: Path) -> None:
 
 def test_a_candidate_that_fails_costs_the_profile_only() -> None:
     broken = LIBRARY.replace("return torch.tanh", "raise ValueError('no luck')\n        return")
-    with pytest.raises(ProfilerError, match="ValueError: no luck"):
+    with pytest.raises(KernelEndedError, match="ValueError: no luck"):
         profile(request(broken), correct())
 
 

@@ -148,7 +148,7 @@ def crash_words(
     # A traceback quotes lines of the source, which is not always to be shown.
     if len(lines) <= 1 and detail.strip() and (source or not _frames(detail)):
         lines += ["The end of what it printed:"]
-        lines += [line[:200] for line in detail.strip().splitlines()[-12:]]
+        lines += [f"  | {line[:200]}" for line in detail.strip().splitlines()[-12:]]
     return lines
 
 
@@ -188,8 +188,8 @@ def _raised(text: str) -> Raised | None:
             for line in lines[position + 1 : position + 6]:
                 if _FRAME.match(line) or line.startswith("Traceback") or not line.strip():
                     break
-                following.append(line[:200])
-            following = [line for line in following if not _ADVICE.match(line)]
+                following.append(f"  | {line[:200]}")
+            following = [line for line in following if not _ADVICE.match(line[4:])]
             return Raised(kind, "\n".join([match["message"][:600], *following]), when)
     return None
 

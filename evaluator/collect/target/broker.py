@@ -7,21 +7,23 @@ come from the trusted builder, as sealed memory. A target that breaks the protoc
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from evaluator.builder.builder import Builder
 from evaluator.builder.handover import sealed
+from evaluator.errors import KernelEndedError, ProfilerError
 from evaluator.hardware.device_lock import device_lock
 from evaluator.hardware.devices import describe
 from evaluator.ipc.build_request import BuildRequest
+from evaluator.ipc.socket_file import short_name
 from evaluator.ipc.wire import Channel, ClosedError, Kind, Message, WireError, WireTimeoutError
 from problems.cache_folder import cache_folder
 
-_SOCKET = "broker"
+SOCKET = "broker"
+"""Where the broker of a target listens, in the folder of that one."""
 _LOOK_S = 0.2
 """How soon it is seen that a target has ended while something it started holds the line."""
 
@@ -72,6 +74,10 @@ class Broker:
                 break
         return self._left_s()
 
+    def error(self, why: str) -> ProfilerError:
+        """For a target that failed: once it holds the device, a kernel has run in it."""
+        return (KernelEndedError if self._holds else ProfilerError)(why)
+
     def _left_s(self) -> float:
         return max(0.1, self._deadline - time.monotonic())
 
@@ -118,30 +124,12 @@ class Broker:
 def listening(folder: Path) -> socket.socket:
     end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        with _short(folder) as name:
+        with short_name(folder / SOCKET) as name:
             end.bind(name)
         # The folder belongs to the target's user by now: no other user can enter it.
-        (folder / _SOCKET).chmod(0o666)
+        (folder / SOCKET).chmod(0o666)
         end.listen(1)
     except BaseException:
         end.close()
         raise
     return end
-
-
-def connected(folder: Path) -> socket.socket:
-    """A target's end of the line to the broker that listens in `folder`. Raises `OSError`."""
-    end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    with _short(folder) as name:
-        end.connect(name)
-    return end
-
-
-@contextlib.contextmanager
-def _short(folder: Path) -> Iterator[str]:
-    """A name for the socket that is short enough, however deep the folder lies."""
-    handle = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield f"/proc/self/fd/{handle}/{_SOCKET}"
-    finally:
-        os.close(handle)

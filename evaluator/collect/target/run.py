@@ -21,12 +21,13 @@ import torch
 from evaluator.collect.collected import Collected, Work
 from evaluator.collect.cpu_trace import collect_calls, collect_cpu, own_namespaces
 from evaluator.collect.own_functions import mark_own_functions
-from evaluator.collect.target.broker import connected
+from evaluator.collect.target.broker import SOCKET
 from evaluator.collect.target.target import CACHE, COLLECTED, Mode, handed_over, read_request
 from evaluator.collect.target.walled import LAYERS
 from evaluator.evaluation import Backend, EvaluationRequest
 from evaluator.hardware.cores import usable_cores
 from evaluator.hardware.devices import cache_bytes, see_only
+from evaluator.ipc.socket_file import connected
 from evaluator.ipc.wire import Channel, Kind
 from evaluator.judge.bounds.ceilings import measure_ceilings
 from evaluator.judge.bounds.work import count_work
@@ -60,7 +61,7 @@ def main(folder: Path, mode: Mode) -> None:
     since = handed_over(folder, lambda device: torch.zeros(1, device=see_only(device)))
     if since is None:
         return
-    broker = Channel(connected(folder), takes_fds=True)
+    broker = Channel(connected(folder / SOCKET), takes_fds=True)
     _run(folder, mode, read_request(folder), broker, since)
 
 

@@ -115,13 +115,16 @@ class Target:
     def run(self, folder: Path, broker: Broker, *, report: str, timeout_s: float) -> Collected:
         """Hand over the request in `folder`: what was collected. The file `report` comes there.
 
-        Raises `ProfilerError` as `watch`, and where nothing was collected.
+        Raises `ProfilerError` as `watch`, and where nothing was collected; as `Broker.error` says.
         """
         begin = time.monotonic()
-        text = self.watch(folder, broker, timeout_s=timeout_s)
+        try:
+            text = self.watch(folder, broker, timeout_s=timeout_s)
+        except ProfilerError as error:
+            raise broker.error(str(error)) from None
         collected = taken(self._folder, folder, report)
         if collected is None:
-            raise ProfilerError(f"the {self.mode} collector left nothing: {last_line(text)}")
+            raise broker.error(f"the {self.mode} collector left nothing: {last_line(text)}")
         return collected.after({"process": time.monotonic() - begin})
 
     def watch(

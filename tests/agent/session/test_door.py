@@ -1,6 +1,7 @@
 """The socket of a session, and the command that goes through it."""
 
 import json
+import os
 import socket
 import threading
 from collections.abc import Iterator, Mapping
@@ -9,14 +10,15 @@ from stat import S_IMODE
 
 import pytest
 
-from agent.session.door import MOST_CALLS, Tell, _connected, ask, is_open, open_door
+from agent.session.door import MOST_CALLS, Tell, ask, is_open, open_door
 from agent.session.tools import Answer
 from evaluator.errors import InfrastructureError
+from evaluator.ipc.socket_file import connected
 from problems.errors import UsageError
 from tests.command import command, refused
 
 ANSWERS = {
-    "list": Answer("two\x1b[2J"),
+    "list": Answer("two\x1b[2J\x9b\u2028"),
     "read": Answer("no", "refused"),
     "finish": Answer("x", "failed"),
 }
@@ -46,14 +48,29 @@ def test_a_door_answers_those_who_know_the_token(run: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "sent", [b"\n", b"{}\n", b"[1]\n", b"\xff\n", b'{"token": 1}\n', b"x" * 99]
+    "sent", [b"\n", b"{}\n", b"[1]\n", b"\xff\n", b'{"token": 1}\n', b"x" * 99, b"[" * 200_000]
 )
-def test_what_is_no_request_is_left(run: Path, sent: bytes) -> None:
-    with _connected(run) as visitor:
+def test_what_is_no_request_is_left(
+    run: Path, sent: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with connected(run / "session" / "socket") as visitor:
         visitor.sendall(sent)
         visitor.shutdown(socket.SHUT_WR)
         assert b"two" not in visitor.makefile("rb").read()
     assert ask(run, "list", {}, print, "").kind == "done"
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_no_candidate_reads_the_token(
+    tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setenv("CUDA_HOME", str(run))
+    with pytest.raises(UsageError, match="choose a folder elsewhere"), open_door(run, echo):
+        pass
+    (tmp_path / "session").symlink_to(run)
+    with pytest.raises(UsageError, match="is a link"), open_door(tmp_path, echo):
+        pass
 
 
 def test_who_has_gone_is_answered_all_the_same_and_a_flood_is_refused(tmp_path: Path) -> None:
@@ -69,7 +86,7 @@ def test_who_has_gone_is_answered_all_the_same_and_a_flood_is_refused(tmp_path: 
         token = (tmp_path / "session" / "token").read_text()
         asked = {"token": token, "tool": "list", "arguments": {}, "agent": ""}
         for _ in range(MOST_CALLS):
-            with _connected(tmp_path) as visitor:
+            with connected(tmp_path / "session" / "socket") as visitor:
                 visitor.sendall(json.dumps(asked).encode() + b"\n")
                 assert b"begun" in visitor.recv(100)
         assert "Too many calls" in ask(tmp_path, "list", {}, print, "").text
@@ -101,5 +118,6 @@ def test_commands_print_answers_and_exit_by_their_kind(run: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "begun\n")
     said = {name: command("agent.tool", name, "--session", run) for name in ANSWERS}
     assert [each.returncode for each in said.values()] == [0, 1, 2]
-    assert said["list"].stdout == "two\N{SYMBOL FOR ESCAPE}[2J\n"
-    assert "can't read" in refused("agent.tool", "evaluate", run, "--session", run)
+    assert said["list"].stdout == "two\N{SYMBOL FOR ESCAPE}[2J\ufffd\ufffd\n"
+    for no_file in (run, "/dev/zero"):
+        assert "can't read" in refused("agent.tool", "evaluate", no_file, "--session", run)

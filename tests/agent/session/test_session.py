@@ -11,12 +11,13 @@ from agent.record.events import Evaluated, Event, ModelAnswered
 from agent.record.result import Stop
 from agent.session.session import Session
 from agent.session.tools import MOST_CHARACTERS, Answer
-from evaluator.errors import InfrastructureError
-from evaluator.evaluation import Status
+from evaluator.errors import InfrastructureError, KernelEndedError
+from evaluator.evaluation import Evaluation, EvaluationRequest, Status
 from tests.agent.crash_lab import die, in_child
 from tests.agent.session.stand_in_session import kernels, session_in
 from tests.agent.stand_in import Listener, problem
 from tests.agent.world import World
+from tools.profiling.profile_report import Profile
 
 RIGHT, BETTER, OTHER = islice(kernels(Status.CORRECT), 3)
 (WRONG,) = islice(kernels(Status.INCORRECT), 1)
@@ -142,13 +143,28 @@ def test_what_fails_on_our_side_says_so_and_is_not_charged(tmp_path: Path) -> No
     assert [turn.call for turn in world.turns()] == [0]
 
 
+def test_a_kernel_that_ends_the_profiler_has_had_its_profile(tmp_path: Path) -> None:
+    def broken(request: EvaluationRequest, evaluation: Evaluation) -> Profile:
+        raise KernelEndedError("the collector left nothing: read my words")
+
+    world = World(tmp_path)
+    world.profiler = broken
+    with session_in(tmp_path, world, problems=("first",)) as session:
+        done(session, "evaluate", source=RIGHT)
+        for _ in range(2):
+            said = done(session, "profile")
+            assert "broke off under the profiler" in said and "1 profile." in said
+            assert "read my words" not in said
+    assert "read my words" in world.turns()[0].profile_error
+
+
 def test_mistakes_are_answers(tmp_path: Path) -> None:
     with session_in(tmp_path) as session:
         asks: list[tuple[str, dict[str, object], str]] = [
             ("evalate", {}, "did you mean 'evaluate'?"),
             ("evaluate", {"problem": "first"}, "source: Field required"),
             ("evaluate", {"problem": "first", "source": RIGHT, "budget": 9}, "budget: Extra"),
-            ("evaluate", {"source": RIGHT}, "no such problem; known: first, second"),
+            ("evaluate", {"source": RIGHT}, "Name the problem: first, second."),
             ("evaluate", {"problem": "frist", "source": RIGHT}, "did you mean 'first'?"),
             ("read", {"problem": "../second"}, "did you mean 'second'?"),
             ("evaluate", {"problem": "first", "source": " \n"}, "is empty"),
@@ -195,6 +211,9 @@ def test_a_finished_problem_stays_finished(tmp_path: Path) -> None:
         assert "without a correct kernel" in done(session, "finish", "second")
     with session_in(tmp_path, world, confirm=1, budget=9) as session:
         assert str(world.files.best_path("first").resolve()) in done(session, "finish")
+        assert done(session, "status").count("finished") == 2
+        only = session.call("status", {"problem": "first"}).text
+        assert only.startswith("first: 1 turn; finished\n  best: ") and "second:" not in only
         assert "it is finished" in refused(session, "evaluate", source=BETTER)
         assert "it is finished" in refused(session, "profile")
     result = world.files.result()
