@@ -101,7 +101,8 @@ class Pattern(StrEnum):
         "precision",
         "It is nearly right: all errors are small, and larger than this task's precision allows.",
         "Look for lower precision on the way (fp16, bf16, TF32), an approximation of a function "
-        "(fast maths), and sums in lower precision or in an unstable order.",
+        "(fast maths), sums in lower precision or in an unstable order, and products that are made "
+        "of differences (Winograd, Strassen): a smaller tile loses less.",
     )
     INPUT_COPY = (
         "input_copy",

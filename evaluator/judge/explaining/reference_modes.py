@@ -19,6 +19,7 @@ from torch.nn.modules.batchnorm import _NormBase
 from torch.utils._pytree import tree_map
 
 from evaluator.backend_flags import BackendFlags
+from evaluator.judge.bounds.work_rules import TRANSCENDENTAL
 from evaluator.judge.operator_mode import OperatorCall, OperatorMode, storage_of, tensors_in
 
 Run = Callable[[Callable[..., Any], list[Any]], Tensor]
@@ -27,6 +28,7 @@ Rounding = Callable[[Tensor], Tensor]
 _PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "convolution", "mv", "dot")
 IN_EVAL = "all of it is in eval(): batch norms use their running statistics, nothing is dropped"
 FAST_MATHS = "functions as fast maths has them"
+FUNCTIONS = TRANSCENDENTAL | {"xlogy"}
 _TF32_DROPS = 13
 """Bits of an fp32 mantissa that TF32 leaves out."""
 
@@ -102,8 +104,7 @@ def precision_modes(
         for how in (weights, partial(products, results=True), whole):
             yield Mode(name, partial(how, rounded))
     for seed in range(4):
-        off = _Rounded(partial(_off, random.Random(seed)), results=True, everywhere=True)
-        yield Mode(FAST_MATHS, partial(within, off))
+        yield Mode(FAST_MATHS, partial(within, _FunctionsOff(random.Random(seed))))
 
 
 @contextmanager
@@ -122,10 +123,6 @@ def in_eval(modules: Sequence[torch.nn.Module]) -> Iterator[None]:
 def _in_eval(modules: Sequence[torch.nn.Module], call: Callable[[], Tensor]) -> Tensor:
     with in_eval(modules):
         return call()
-
-
-def _off(signs: random.Random, tensor: Tensor) -> Tensor:
-    return tensor * (1 + signs.choice((-1, 1)) * 2.0**-21)
 
 
 def _to_fp16(tensor: Tensor) -> Tensor:
@@ -148,6 +145,19 @@ def to_tf32(tensor: Tensor) -> Tensor:
 def _rounded(value: Any, rounded: Rounding) -> Any:
     is_rounded = isinstance(value, Tensor) and value.dtype is torch.float32
     return rounded(value) if is_rounded else value
+
+
+class _FunctionsOff(OperatorMode):
+    def __init__(self, signs: random.Random) -> None:
+        super().__init__()
+        self._signs = signs
+
+    def result_of(self, call: OperatorCall) -> Any:
+        result = call.run()
+        if call.plain_name.rstrip("_") in FUNCTIONS:
+            for tensor in tensors_in(result):
+                tensor.mul_(1 + self._signs.choice((-1, 1)) * 2.0**-21)
+        return result
 
 
 class _Rounded(OperatorMode):

@@ -115,6 +115,15 @@ def test_bf16_tasks_are_explained_as_well():
     assert found is not None and found.code == "eval_mode"
 
 
+def test_without_functions_fast_maths_explains_nothing():
+    reference, values = made(CHAIN)
+    right = reference.expected(values)[0]
+    # As Winograd's algorithm: a few elements that nearly cancel out.
+    off = right * (1 + 2e-8 * torch.randn_like(right))
+    off[0, 0] *= 1 + 2e-6
+    assert looked_for(reference, values, off) is None
+
+
 def test_nothing_is_made_up():
     reference, values = made(CHAIN)
     right = reference.expected(values)[0]
