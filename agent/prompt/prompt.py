@@ -50,7 +50,7 @@ FUNCTION_NOTE = (
 
 NAME_WIDTH = 60
 """Of a kernel's name, in characters."""
-_RANDOM = re.compile(r"nn\.\w*Dropout|\bdropout|bernoulli|rand\w*_like", re.IGNORECASE)
+_RANDOM = re.compile(r"nn\.\w*Dropout|\bdropout|bernoulli|binomial|rand\w*_like", re.I)
 """What a module calls that draws random numbers in forward."""
 
 

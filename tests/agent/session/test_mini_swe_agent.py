@@ -41,20 +41,18 @@ def session(run: Path, problem: Path) -> Iterator[None]:
     """Open until the end of the block, for the commands."""
     words = ("--commands", "--problem", problem, "--budget", 4, "--budget-profiles", 1, "-o", run)
     judged = ("--device", "cpu", "--timing-seconds", "0.05", "--no-audit", "--feedback", "G+E+P")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "agent.mcp", *map(str, words), *judged],
-        cwd=ROOT,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stderr is not None
-    try:
-        assert any("session: " in line for line in process.stderr)
-        threading.Thread(target=process.stderr.read, daemon=True).start()
-        yield
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(60)
+    command = [sys.executable, "-m", "agent.mcp", *map(str, words), *judged]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            assert any("session: " in line for line in process.stderr)
+            rest = threading.Thread(target=process.stderr.read)
+            rest.start()
+            yield
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(60)
+        rest.join()
 
 
 @contextmanager
