@@ -36,6 +36,8 @@ def main(fd: int, folder: Path, program: str, *hidden: Path) -> None:
 
     `folder` holds the workers' scratch folders. Workers do not see the files that are `hidden`.
     """
+    # Of Ctrl-C its owner hears, and may finish what is under way.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     channel = Channel(socket.socket(fileno=fd), takes_fds=True)
     try:
         _serve(channel, folder, program, hidden)
@@ -110,7 +112,6 @@ def _become_worker(
     order: ForkOrder, layers: list[str], program: str, talk: int, log: int, bait_folder: int = -1
 ) -> NoReturn:
     try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.dup2(log, 1)
         os.dup2(log, 2)
         null = os.open(os.devnull, os.O_RDONLY)
