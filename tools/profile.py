@@ -131,6 +131,7 @@ def _collect(
     folder: Path, request: EvaluationRequest, session: NcuSession | None, zygote: Zygote | None
 ) -> tuple[ProfilerTier, str, Collected]:
     """The best profiler tier that works, why no better one does, and what was collected."""
+    from evaluator.collect.counted_launches import are_all_counted, for_all
     from evaluator.collect.ncu import collect_ncu
     from evaluator.collect.own_collectors import collect_own
     from evaluator.collect.target.target import write_request
@@ -140,10 +141,20 @@ def _collect(
 
     device = request.settings.device
     own = partial(collect_own, device=device, timeout_s=_TIMEOUT_S, zygote=zygote)
+
+    def counted(place: Path) -> Collected:
+        limit_s = _NCU_TIMEOUT_S
+        found = collect_ncu(place, describe(device), timeout_s=limit_s, session=session)
+        if found.gpu is None or are_all_counted(found.gpu):
+            return found
+        (timed := place / "timed").mkdir()
+        write_request(timed, request)
+        trace = own(timed, "torch_trace")
+        update = {"gpu": trace.gpu and for_all(found.gpu, trace.gpu)}
+        return found.after({"trace": trace.seconds["process"]}).model_copy(update=update)
+
     tiers: dict[ProfilerTier, Callable[[Path], Collected]] = {
-        ProfilerTier.NCU: lambda place: collect_ncu(
-            place, describe(device), timeout_s=_NCU_TIMEOUT_S, session=session
-        ),
+        ProfilerTier.NCU: counted,
         ProfilerTier.TORCH_TRACE: lambda place: own(place, "torch_trace"),
     }
     if device == "cpu":

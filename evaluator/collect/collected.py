@@ -36,6 +36,8 @@ class CollectedKernel(Record):
     launches: int
     time_us: float
     """Device time of all launches together; 0 where the tool gave no time."""
+    durations_us: tuple[float, ...] = ()
+    """Of each launch, in their order, by a trace."""
     metrics: dict[str, float | None] = Field(default_factory=dict)
     """By the names of `ncu_metrics.QUANTITIES`; None where the tool gave no value."""
     lines: tuple[SourceLine, ...] = ()
@@ -156,7 +158,7 @@ class Collected(Record):
     process was started ahead), `wait` (for the device), `prepare` (reference, inputs, counts),
     `build`, `warm_up` and `collect` in the process that ran the candidate; `process` is all of it
     as seen from outside, `turn` the wait for another ncu on the device before it, `import` the
-    reading of the profiler's report."""
+    reading of the profiler's report, `trace` what times the launches that ncu did not count."""
 
     def after(self, seconds: dict[str, float]) -> Collected:
         return self.model_copy(update={"seconds": self.seconds | seconds})

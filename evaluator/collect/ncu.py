@@ -14,6 +14,7 @@ from typing import IO
 
 from evaluator.builder.toolchain import find_tool, printed_by
 from evaluator.collect.collected import Collected, KernelTrace
+from evaluator.collect.counted_launches import COUNTED
 from evaluator.collect.nsight import read_report
 from evaluator.collect.nsight.ncu_metrics import SAMPLES, SOURCE, names
 from evaluator.collect.nsight.read_report import REPORT
@@ -28,7 +29,7 @@ from problems.cache_folder import cache_folder, keep
 
 _LOOK_S = 0.1
 _MOST_KERNELS = 200
-"""A forward call with more launches is cut there: each launch is replayed a dozen times."""
+"""A forward call with more launches to be counted is cut there."""
 
 
 class _Ahead:
@@ -170,6 +171,7 @@ def ncu_command(device_name: str) -> tuple[list[str], list[str]]:
     # Compilers and the like that it starts run faster without ncu's libraries in them.
     options += ["--target-processes", "application-only"]
     options += ["--profile-from-start", "off", "--clock-control", "none", "--apply-rules", "no"]
+    options += ["--kernel-id", f":::^({'|'.join(map(str, COUNTED))})$"]
     options += ["--launch-count", str(_MOST_KERNELS), "--metrics", ",".join((*wanted, SAMPLES))]
     return [ncu, *options], unknown
 

@@ -90,6 +90,7 @@ def parse_trace(trace: ChromeTrace, *, sm_count: int) -> Collected:
 
 
 def _kernel(name: str, launches: list[TraceEvent], sm_count: int) -> CollectedKernel:
+    launches = sorted(launches, key=lambda event: event["ts"])
     longest = max(launches, key=lambda event: event["dur"])
     facts = longest.get("args", {})
     metrics: dict[str, float | None] = dict.fromkeys(QUANTITIES)
@@ -106,6 +107,7 @@ def _kernel(name: str, launches: list[TraceEvent], sm_count: int) -> CollectedKe
         name=name,
         launches=len(launches),
         time_us=sum(event["dur"] for event in launches),
+        durations_us=tuple(event["dur"] for event in launches),
         metrics=metrics,
     )
 

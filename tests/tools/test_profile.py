@@ -226,6 +226,34 @@ def test_the_best_tier_that_works_is_used(monkeypatch: pytest.MonkeyPatch) -> No
         profile(asked, correct(), session=session)
 
 
+def test_launches_that_were_not_counted_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def counted(*arguments: object, **options: object) -> Collected:
+        figures = {"dram_read_bytes": 100.0, "spill_requests": 10.0, "registers": 24.0}
+        many = CollectedKernel(name="own_k", launches=4, time_us=80.0, metrics=figures)
+        few = CollectedKernel(name="at::add", launches=3, time_us=90.0, metrics=figures)
+        return Collected(gpu=KernelTrace(kernels=(few, many)))
+
+    def trace(folder: Path, mode: str, **options: object) -> Collected:
+        times_us = (8.0, 8.0, 8.0, 16.0, 20.0, 20.0, 20.0)
+        kernels = (
+            CollectedKernel(name="own_k", launches=7, time_us=100.0, durations_us=times_us),
+            CollectedKernel(name="at::add", launches=3, time_us=9.0, durations_us=(3.0, 3.0, 3.0)),
+        )
+        return Collected(gpu=KernelTrace(kernels=kernels), seconds={"process": 2.0})
+
+    stand_in_gpu(monkeypatch)
+    monkeypatch.setattr("evaluator.collect.ncu.collect_ncu", counted)
+    monkeypatch.setattr("evaluator.collect.own_collectors.collect_own", trace)
+    result = profile(request("def own_k(): ...", device="cuda:0"), correct())
+    assert (result.rung, result.stages["trace"]) == (ProfilerTier.NCU, 2.0)
+    many, few = result.kernels
+    assert (many.name, many.launches, many.time_us) == ("own_k", 7, pytest.approx(200.0))
+    assert many.metrics["dram_read_bytes"] == pytest.approx(250.0)
+    assert many.metrics["spill_requests"] == pytest.approx(25.0)
+    assert many.metrics["registers"] == 24.0
+    assert (few.launches, few.time_us, few.metrics["dram_read_bytes"]) == (3, 90.0, 100.0)
+
+
 def test_what_the_first_profile_would_wait_for_is_started_ahead(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,10 +40,10 @@ _REASONS = {
 }  # fmt: skip
 
 # What it costs: a chip counts a few things of one unit at a time, so ncu replays a kernel until
-# all are had: 6 times on compute capability 9.0. Suffixes of one counter (.min, .avg, .max) share
-# it; `launch__` costs nothing. Names with `sass` and `memory_` are counted by a patched copy of the
-# kernel: all of them together take passes of their own. A throughput counts all parts of its unit:
-# the SM's took 4 more passes, L1's 3.
+# all are had: 11 times on compute capability 9.0, each 0.05 s for a small kernel. Suffixes of one
+# counter (.min, .avg, .max) share it; `launch__` costs nothing. Names with `sass` and `memory_` are
+# counted by a patched copy of the kernel: all of them together take passes of their own. A
+# throughput counts all parts of its unit: the SM's took 4 more passes, L1's 3.
 QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "time_us": ("sum", ("gpu__time_duration.sum",)),
     "sm_clock_hz": ("mean", ("gpc__cycles_elapsed.avg.per_second",)),

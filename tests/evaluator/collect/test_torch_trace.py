@@ -18,8 +18,8 @@ def test_only_the_last_marked_call_counts() -> None:
                 event("refinery_forward", "user_annotation", 0, 50),
                 event("k(float*)", "kernel", 10, 99),
                 event("refinery_forward", "user_annotation", 100, 50),
-                event("k(float*)", "kernel", 110, 5, **facts),
-                event("k(float*)", "kernel", 120, 15, **facts),
+                event("k(float*)", "kernel", 130, 5, **facts),
+                event("k(float*)", "kernel", 110, 15, **facts),
                 event("Memset (Device)", "gpu_memset", 140, 2),
                 event("aten::add", "cpu_op", 141, 2),
                 {"ph": "i", "name": "instant", "ts": 142},
@@ -31,6 +31,7 @@ def test_only_the_last_marked_call_counts() -> None:
     assert trace is not None
     kernel, memset = trace.kernels
     assert (kernel.name, kernel.launches, kernel.time_us) == ("k", 2, 20)
+    assert kernel.durations_us == (15, 5)
     assert kernel.metrics["grid"] == 128
     assert kernel.metrics["registers"] == 40
     assert kernel.metrics["sm_count"] == 132
