@@ -23,7 +23,6 @@ from evaluator.ipc.wire import Channel, ClosedError, Kind, Message, WireError, W
 from problems.cache_folder import cache_folder
 
 SOCKET = "broker"
-"""Where the broker of a target listens, in the folder of that one."""
 _LOOK_S = 0.2
 """How soon it is seen that a target has ended while something it started holds the line."""
 

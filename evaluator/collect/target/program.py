@@ -112,6 +112,7 @@ class Program:
 
 def last_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    # torch's tracer prints probes of its own around what it traces.
-    lines = [line for line in lines if not line.startswith("USDT:")]
-    return lines[-1][:200] if lines else "it printed nothing"
+    # Neither torch's own probes nor that ncu saw the program fail.
+    noise = ("USDT:", "==PROF==", "==ERROR== The application")
+    said = [line for line in lines if not line.startswith(noise)] or lines
+    return said[-1][:200] if said else "it printed nothing"
