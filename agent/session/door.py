@@ -104,10 +104,8 @@ def ask(run: Path, tool: str, arguments: Mapping[str, object], tell: Tell, agent
     """What the process that has the session in `run` answers. Raises `UsageError` where there is
     none, and `InfrastructureError` where it ends before it has answered."""
     try:
-        token, connection = (
-            (run / SESSION / "token").read_text(),
-            connected(run / SESSION / "socket"),
-        )
+        token = (run / SESSION / "token").read_text()
+        connection = connected(run / SESSION / "socket")
     except OSError as error:
         raise UsageError(
             f"no session is open in {run} ({error.strerror}); begin it with kernel-refinery mcp"

@@ -155,7 +155,7 @@ class _FunctionsOff(OperatorMode):
     def result_of(self, call: OperatorCall) -> Any:
         result = call.run()
         if call.plain_name.rstrip("_") in FUNCTIONS:
-            for tensor in tensors_in(result):
+            for tensor in filter(torch.is_floating_point, tensors_in(result)):
                 tensor.mul_(1 + self._signs.choice((-1, 1)) * 2.0**-21)
         return result
 
