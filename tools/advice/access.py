@@ -111,7 +111,7 @@ def _register_spills(f: Figures) -> Found | None:
     return Found(
         f"registers are spilled: {percent(f['local_share'])} of the accesses to memory are to"
         f" spilled values, at {registers:.0f} registers a thread{why}{most}.",
-        f["local_share"] * f.get("memory_weight", 1.0),
+        min(f["local_share"] * f.get("memory_weight", 1.0), dram_headroom(f)),
         change=change,
     )
 

@@ -44,6 +44,8 @@ def _fp64_arithmetic(f: Figures) -> Found | None:
         return None
     if f.get("dram_pct", 0.0) >= max(LIMITS.dram_pct, pipe, f.get("issue_pct", 0.0)):
         return None  # A sum in fp64 that nothing waits for.
+    if "fp64_pct" in f and pipe < share * f.get("issue_pct", 0.0):
+        return None  # Products on the tensor cores, whose work that pipe does not show.
     # Besides the pipe, each value is converted there and back.
     cost = max(pipe / max(f.get("busiest_pct", 100.0), 1.0), share + f.get("conversion_share", 0.0))
     return Found(

@@ -41,7 +41,9 @@ def diagnose(figures: Mapping[str, float], subject: str = "", source: str = "") 
     attained = figures.get("attainable_us", 0.0) / figures.get("latency_us", float("inf"))
     if attained >= LIMITS.attainable:
         reached += f", and {percent(attained)} of what PyTorch's own copies and products reach here"
-    if fraction >= LIMITS.at_the_bound or attained >= LIMITS.attainable:
+    is_there = fraction >= LIMITS.at_the_bound or attained >= LIMITS.attainable
+    # Fewer operations than the reference's (Winograd) pass a bound of its arithmetic.
+    if is_there and figures.get("busiest_pct", 100.0) >= LIMITS.bound_busy_pct:
         return Diagnosis(Bottleneck.AT_THE_BOUND, f"{reached}: little is left to gain.", ())
     if advice := advise(figures, subject, source):
         return Diagnosis(_HEADINGS[advice[0].rule], advice[0].evidence, advice)

@@ -28,6 +28,8 @@ class Thresholds:
     """Of what library calls reach: above, little is left to gain."""
     idle_device: float = 0.6
     """Below this share of busy time, launches and gaps matter more than the kernels."""
+    bound_busy_pct: float = 75.0
+    """Of its peak, what the busiest unit reaches at least in a kernel that is at a bound."""
     tiny_kernel_us: float = 5.0
     many_launches: int = 8
     extra_traffic: float = 1.5

@@ -354,3 +354,9 @@ def test_l2_traffic_is_reported_where_it_is_far_above_the_least() -> None:
     assert "L2 traffic" not in text(gpu(kernel(l2_read_sectors=1.1e6, l2_write_sectors=1e6)))
     reread = kernel(l2_read_sectors=4e6, l2_write_sectors=1e6)
     assert "L2 traffic" not in text(gpu(reread, kernel("other_k")))
+
+
+def test_a_kernel_of_fewer_operations_is_not_told_to_stop() -> None:
+    """Winograd: 93 % of the bound of a direct convolution, and no unit busy."""
+    facts = gpu(kernel(dram_pct=39.0, issue_pct=64.0), bound_us=92.0)
+    assert diagnosed(facts).bottleneck is not Bottleneck.AT_THE_BOUND

@@ -125,6 +125,13 @@ GATES: dict[str, tuple[str, Figures, Figures, Figures]] = {
         "fp64_arithmetic", {"fp64_share": 0.08, "fp64_pct": 6.0},
         {"dram_pct": 85.0, "busiest_pct": 88.0}, {},
     ),
+    "fp64_products_on_tensor_cores": (
+        "fp64_arithmetic", {"fp64_share": 0.23, "issue_pct": 35.0},
+        {"fp64_pct": 7.7}, {"fp64_pct": 16.0},
+    ),
+    "spills_where_dram_leaves_nothing": (
+        "register_spills", GPU_CASES["register_spills"][0], {"dram_pct": 92.0}, {"dram_pct": 20.0},
+    ),
     "an_fp32_product_that_the_library_does": (
         "fp32_matrix", GPU_CASES["fp32_matrix"][0] | {"hot_share": 0.6}, BY_LIBRARY, {},
     ),
