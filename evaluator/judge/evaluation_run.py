@@ -22,7 +22,7 @@ from evaluator.judge.problem.reference import flatten_arguments
 from evaluator.judge.rejection import Rejection
 from evaluator.judge.tampering import WRITES_BEYOND, WRITES_TO_INPUTS, explained
 from evaluator.judge.timing.call_cost import call_cost
-from evaluator.judge.timing.eager_slowdown import slowed_note
+from evaluator.judge.timing.eager_slowdown import beside_eager
 from evaluator.judge.timing.sampling import LEAST_BLOCKS_EVER, Sampling, sample
 from evaluator.judge.timing.samplings import Samplings
 from evaluator.judge.timing.timed_workers import (
@@ -32,7 +32,7 @@ from evaluator.judge.timing.timed_workers import (
     most_workers,
     room_for,
 )
-from evaluator.judge.timing.timing_result import timing_of, undecided
+from evaluator.judge.timing.timing_result import timing_of
 from evaluator.judge.verification import SealedOutputs, Verification, is_near
 from evaluator.judge.workers.allowance import Allowance
 from evaluator.judge.workers.call import Call
@@ -381,9 +381,8 @@ class EvaluationRun:
         if is_ours and timing.verdict is Verdict.FASTER:
             with context.memory.settled_after():
                 runner.worker.end()
-            if (note := slowed_note(context, samplings, timing.speedup_low)) is not None:
-                timing = undecided(timing)
-                notes.append(note)
+            timing, note = beside_eager(context, samplings, timing)
+            notes += [note] if note else []
         self.notes += notes
         self.notes += context.baselines.notes.values()
         if timing.floor_us is not None and timing.latency_us < timing.floor_us:

@@ -10,10 +10,12 @@ import time
 from collections.abc import Sequence
 from statistics import geometric_mean, median
 
+from evaluator.evaluation import Timing
 from evaluator.judge.context.baselines import failures_are_ours
 from evaluator.judge.context.problem_context import ProblemContext
 from evaluator.judge.timing.samples import Samples
 from evaluator.judge.timing.sampling import HOLD_S, Sampling
+from evaluator.judge.timing.timing_result import less, undecided
 from evaluator.settings import BaselineName
 
 _FEWEST_CALLS, _MOST_CALLS = 3, 11
@@ -25,14 +27,14 @@ _MOST_HIDDEN_US = 10.0
 """Of what only the judge's clock sees of eager: a kernel may claim as much less than it takes."""
 
 
-def slowed_note(
-    context: ProblemContext, samplings: Sequence[Sampling], speedup_low: float
-) -> str | None:
-    """What to tell where eager was slower beside the candidate, whose workers have ended by now.
+def beside_eager(
+    context: ProblemContext, samplings: Sequence[Sampling], timing: Timing
+) -> tuple[Timing, str]:
+    """The timing with what is left of its verdict where eager was slower beside the candidate,
+    whose workers have ended by now, and a note on that; an empty one where it was not.
 
     Each worker of eager that still runs is compared with itself. A little slower matters where it
-    makes up the speedup, of which `speedup_low` is the least that is likely. Raises
-    `InfrastructureError`.
+    makes up the speedup. Raises `InfrastructureError`.
     """
     context.workers.settle()
     running = context.baselines.running_eager
@@ -56,19 +58,19 @@ def slowed_note(
     beside = [median(calls.total_us) for calls in timed]
     usual = [median(calls.total_us) for calls in alone]
     slowed = geometric_mean(b / (u + _FREE_US) for b, u in zip(beside, usual, strict=True))
-    makes_it_up = slowed > _USUALLY_SLOWED and speedup_low / slowed <= 1
+    makes_it_up = slowed > _USUALLY_SLOWED and timing.speedup_low / slowed <= 1
     # Where eager is not held, its calls go through the host, whose way differs by more than this.
     is_held = all(BaselineName.EAGER in each.held for each in samplings)
     pairs = zip(timed, alone, strict=True)
     hidden_us = median(median(b.hidden_us) - median(a.hidden_us) for b, a in pairs)
-    if is_held and hidden_us > _MOST_HIDDEN_US:
-        return (
-            f"eager's calls began or ended {hidden_us:.0f} us later while this kernel's process "
-            "was there: no verdict on speed"
+    if slowed > _MOST_SLOWED or makes_it_up:
+        return undecided(timing), (
+            f"eager takes {median(usual):.1f} us alone and took {median(beside):.1f} us while this "
+            "kernel's process was there: no verdict on speed"
         )
-    if slowed <= _MOST_SLOWED and not makes_it_up:
-        return None
-    return (
-        f"eager takes {median(usual):.1f} us alone and took {median(beside):.1f} us while this "
-        "kernel's process was there: no verdict on speed"
+    if not is_held or hidden_us <= _MOST_HIDDEN_US:
+        return timing, ""
+    return less(timing, timing.latency_us / (timing.latency_us + hidden_us)), (
+        f"eager's calls began or ended {hidden_us:.0f} us later while this kernel's process was "
+        "there: it may take as much longer than it says"
     )

@@ -157,6 +157,16 @@ def undecided(timing: Timing) -> Timing:
     return timing.model_copy(update={"verdict": Verdict.UNCLEAR, "baselines": baselines})
 
 
+def less(timing: Timing, factor: float) -> Timing:
+    """With a lower end of the interval that is lower by `factor`, and no verdict where it holds 1
+    then."""
+    low = timing.speedup_low * factor
+    eager = timing.baselines[BaselineName.EAGER].model_copy(update={"speedup_low": low})
+    baselines = timing.baselines | {BaselineName.EAGER: eager}
+    timing = timing.model_copy(update={"speedup_low": low, "baselines": baselines})
+    return timing if low > 1.0 else undecided(timing)
+
+
 def _called(workers: Samplings, differ: float) -> CallTiming | None:
     pairs, known = workers.called(FEWEST_VALUES), (workers.first.cost, workers.device)
     if not pairs:

@@ -15,7 +15,7 @@ from evaluator.judge.timing.call_cost import CallCost
 from evaluator.judge.timing.disturbance import Disturbance
 from evaluator.judge.timing.samples import Samples
 from evaluator.judge.timing.sampling import Sampling
-from evaluator.judge.timing.timing_result import timing_of, undecided
+from evaluator.judge.timing.timing_result import less, timing_of, undecided
 from evaluator.settings import BaselineName, Settings
 from tests.evaluator.made_requests import HONEST, SCALE_AND_BIAS
 
@@ -58,6 +58,14 @@ def test_a_few_disturbed_blocks_are_left_out_and_counted():
     assert timing.calls == 45
     assert timing.baselines[BaselineName.EAGER].pairs == 40
     assert not notes
+
+
+def test_what_a_kernel_may_take_longer_than_it_says_lowers_the_interval():
+    timing, _ = timing_of([sampling([50.0] * 40, [100.0] * 40)], NO_BOUNDS, ON_CPU, THREE)
+    some, low = less(timing, 0.9), pytest.approx(0.9 * timing.speedup_low)
+    assert some.speedup_low == some.baselines[BaselineName.EAGER].speedup_low == low
+    assert (some.speedup, some.verdict) == (2.0, Verdict.FASTER)
+    assert less(timing, 0.5).verdict is Verdict.UNCLEAR
 
 
 @pytest.mark.parametrize(("bytes_us", "why"), [(1.0, "fewer do"), (80.0, "caches helped")])
