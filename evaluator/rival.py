@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from evaluator.evaluation import ProblemRequest, Rates
 from evaluator.record import Record
 
@@ -43,6 +45,8 @@ class Rival(Record):
     """At the rates that PyTorch's own copies and products reach on the device."""
     kernels: tuple[RivalKernel, ...] = ()
     """Of an eager call, the longest first."""
+    strides: dict[int, tuple[int, ...]] = Field(default_factory=dict)
+    """Of outputs that do not lie row by row, by number: others are copied in the timed call."""
     notes: tuple[str, ...] = ()
     """Why something is missing."""
     needed_bytes: int = 0

@@ -111,6 +111,12 @@ def test_times_are_shown_without_kernels(world: RivalWorld) -> None:
     assert "Where eager's time goes" not in world.prompts()[0]
 
 
+def test_how_an_output_lies_in_memory_is_told(world: RivalWorld) -> None:
+    world.executor.rival = RIVAL.model_copy(update={"strides": {1: (8, 1, 4)}})
+    world.run(**ONE)
+    assert "Output 1 of the reference lies in memory with strides (8, 1, 4)." in world.prompts()[0]
+
+
 def test_auto_leaves_it_out_on_a_cpu() -> None:
     assert resolve(RunOptions(device="cpu")).config.rival == "none"
     assert resolve(RunOptions(device="cpu", rival="eager")).config.rival == "eager"

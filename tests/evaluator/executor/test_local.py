@@ -64,10 +64,20 @@ def test_what_a_check_sets_up_serves_the_first_candidate(rival: str, tmp_path: P
     assert set(found.times_us) == {"eager", *["torch.compile"] * (rival == "compile")}
     assert found.bound_us and found.needed_bytes
     assert {"aten::mul", "aten::add"} <= {kernel.name for kernel in found.longest}
+    assert not found.strides
     with LocalExecutor("cpu") as later:
         assert later.check(problem) == found
         assert later.evaluate(candidate).status is Status.CORRECT
     assert diary.read_text() == 2 * imports, "the second judge has set it up once"
+
+
+def test_outputs_that_do_not_lie_row_by_row_are_known(executor: LocalExecutor) -> None:
+    turned = SCALE_AND_BIAS.replace("* 2.0", "* 2.0).mT.contiguous().mT").replace(
+        "return ", "return (", 1
+    )
+    settings = request("").settings
+    found = executor.check(CheckRequest(problem_id="turned", reference=turned, settings=settings))
+    assert found.strides == {0: (1, 256)}
 
 
 HOLDS = """
