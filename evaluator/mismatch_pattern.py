@@ -124,8 +124,8 @@ class Pattern(StrEnum):
     EVAL_MODE = (
         "eval_mode",
         "It is right in eval() alone.",
-        "It is judged in train mode, as the reference is made: batch norms use the batch's "
-        "statistics, and dropout drops.",
+        "It is judged in train mode: batch norms use the batch's statistics, and dropout drops. "
+        "Where your kernels run in train mode alone, look for any mistake in them.",
     )
     PARAMETERS = (
         "parameters",

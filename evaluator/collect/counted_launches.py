@@ -5,8 +5,8 @@ from __future__ import annotations
 from evaluator.collect.collected import CollectedKernel, KernelTrace
 from evaluator.collect.nsight.ncu_metrics import QUANTITIES
 
-COUNTED = (1, 2, 3, 4, 8, 16, 32, 64, 128)
-"""By number within the call: `ncu` takes half a second for each."""
+COUNTED = (1, 2, 3, *(3 + n * (n + 3) // 2 for n in range(1, 15)))
+"""By number within the call, to 122, spread as layers differ: `ncu` takes 0.5 s for each."""
 _ALL_BELOW = 4
 _SUMS = {name for name, (kind, _) in QUANTITIES.items() if kind == "sum"} | {"spill_requests"}
 
@@ -18,8 +18,8 @@ def are_all_counted(trace: KernelTrace) -> bool:
 def for_all(counted: KernelTrace, traced: KernelTrace) -> KernelTrace:
     """Sums over all launches, in proportion to their times in `traced`, a trace of the call."""
     known = {kernel.name: kernel for kernel in traced.kernels}
-    kernels = [_for_all(kernel, known.get(kernel.name)) for kernel in counted.kernels]
-    kernels.sort(key=lambda kernel: -kernel.time_us)
+    scaled = (_for_all(kernel, known.get(kernel.name)) for kernel in counted.kernels)
+    kernels = sorted(scaled, key=lambda kernel: -kernel.time_us)
     return counted.model_copy(update={"kernels": tuple(kernels)})
 
 

@@ -234,7 +234,7 @@ def test_launches_that_were_not_counted_are_timed(monkeypatch: pytest.MonkeyPatc
         return Collected(gpu=KernelTrace(kernels=(few, many)))
 
     def trace(folder: Path, mode: str, **options: object) -> Collected:
-        times_us = (8.0, 8.0, 8.0, 16.0, 20.0, 20.0, 20.0)
+        times_us = (8.0, 8.0, 8.0, 20.0, 16.0, 20.0, 20.0)
         kernels = (
             CollectedKernel(name="own_k", launches=7, time_us=100.0, durations_us=times_us),
             CollectedKernel(name="at::add", launches=3, time_us=9.0, durations_us=(3.0, 3.0, 3.0)),
