@@ -128,7 +128,8 @@ def _by_rates(f: Mapping[str, float]) -> tuple[Bottleneck, str]:
         Bottleneck.COMPUTE: ("flops_share", "operations that must be done", "rate"),
     }
     for bottleneck, (figure, what, rate) in rates.items():
-        if (share := f.get(figure, 0.0)) >= LIMITS.implied_bandwidth:
+        share = f.get(figure, 0.0)
+        if LIMITS.implied_bandwidth <= share <= LIMITS.possible_rate:
             return (
                 bottleneck,
                 f"The {what}, over the time of the kernels, are {percent(share)} of the {rate}"

@@ -53,7 +53,9 @@ def _busy(known: dict[str, float]) -> Iterator[tuple[str, float]]:
     if total > 0:
         for name, value in stalls.items():
             yield f"{name}_share", value / total
-        weights.append(sum(stalls.get(name, 0.0) for name in _MEMORY_STALLS) / total)
+        waits = sum(stalls.get(name, 0.0) for name in _MEMORY_STALLS) / total
+        yield "memory_stalls", waits
+        weights.append(waits)
     if weights:
         yield "memory_weight", min(1.0, max(weights))
 

@@ -144,7 +144,7 @@ def _kernel_figures(kernel: CollectedKernel, alone: bool) -> list[str]:
     )
     if peaks:
         lines.append(f"- of peak: {peaks}")
-    if (reached := metric("occupancy_pct")) is not None:
+    if reached := metric("occupancy_pct"):
         possible = metric("occupancy_limit_pct")
         limit = ""
         if possible is not None and possible < 99.0:

@@ -112,7 +112,7 @@ class Program:
 
 def last_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    # Neither torch's own probes nor that ncu saw the program fail.
-    noise = ("USDT:", "==PROF==", "==ERROR== The application")
+    # Not torch's own probes and hints, nor that ncu saw the program fail.
+    noise = ("USDT:", "==PROF==", "==ERROR== The application", "Compile with `TORCH", "For debugg")
     said = [line for line in lines if not line.startswith(noise)] or lines
     return said[-1][:200] if said else "it printed nothing"
