@@ -239,12 +239,20 @@ def test_many_tiny_launches_without_a_latency() -> None:
     assert diagnosed(facts).bottleneck is Bottleneck.LAUNCH_OVERHEAD
 
 
-def test_without_counters_the_bytes_over_the_time_tell_the_bandwidth() -> None:
-    bare = CollectedKernel(name="own_k", launches=1, time_us=20.0)
-    facts = Facts(
-        Collected(gpu=KernelTrace(kernels=(bare,), span_us=20.0), work=WORK), frozenset({"own_k"})
-    )
-    assert diagnosed(facts).bottleneck is Bottleneck.MEMORY_BANDWIDTH
+@pytest.mark.parametrize(
+    ("time_us", "expected"),
+    # The second does not move all of the bytes, as a kernel that skips padding.
+    [(20.0, Bottleneck.MEMORY_BANDWIDTH), (12.5, Bottleneck.UNKNOWN)],
+)
+def test_without_counters_the_bytes_over_the_time_tell_the_bandwidth(
+    time_us: float, expected: Bottleneck
+) -> None:
+    unknown = {"occupancy_pct": 0.0}
+    bare = CollectedKernel(name="own_k", launches=1, time_us=time_us, metrics=unknown)
+    trace = KernelTrace(kernels=(bare,), span_us=time_us)
+    facts = Facts(Collected(gpu=trace, work=WORK), frozenset({"own_k"}))
+    assert diagnosed(facts).bottleneck is expected
+    assert "occupancy" not in text(facts)
 
 
 def test_little_arithmetic_on_all_threads_is_memory() -> None:
