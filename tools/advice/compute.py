@@ -60,10 +60,11 @@ def _fp32_matrix(f: Figures) -> Found | None:
     """Where tensor cores are not allowed, a better kernel drives the FMA pipe up."""
     if not multiplies(f) or _wants_tensor_cores(f) or _limited_by_memory(f):
         return None
-    rate, fma = f["flops_share"], f["fma_pct"]
+    rate = f["flops_share"]
+    busy = max((f["fma_pct"], "FMA pipe"), (f.get("fp64_tensor_pct", 0.0), "fp64 tensor cores"))
     reached = (
         f"the matrix product reaches {percent(rate)} of the rate that the library reaches on this"
-        f" device, with the FMA pipe {fma:.0f} % busy"
+        f" device, with the {busy[1]} {busy[0]:.0f} % busy"
     )
     gain = min(0.9, max(0.0, 1.0 - rate))
     if rate < LIMITS.near_product_rate:

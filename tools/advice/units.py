@@ -75,6 +75,7 @@ UNITS: Mapping[str, Unit] = {
     "store_efficiency": _share("share of each written sector that was asked for"),
     "tail_share": _share("idle share of the last wave"),
     "tensor_pct": _peak("tensor cores"),
+    "fp64_tensor_pct": _peak("fp64 tensor cores"),
     "traffic_ratio": Unit("DRAM bytes over bytes that must move", "{:.2f}"),
     "uneven_share": _share("share of the time in which an SM is idle"),
     "widest_bits": _count("width of the widest vector registers"),

@@ -17,6 +17,7 @@ PIPES = {
     "xu_pct": "the XU pipe (exp, log, sin, reciprocal, square root)",
     "fp64_pct": "the FP64 pipe (look for double constants)",
     "tensor_pct": "the tensor cores",
+    "fp64_tensor_pct": "the fp64 tensor cores",
     "issue_pct": "instruction issue",
     "sm_pct": "the SM",
 }

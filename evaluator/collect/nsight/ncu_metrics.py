@@ -59,6 +59,7 @@ QUANTITIES: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "fp64_pct": ("mean", (f"sm__pipe_fp64_cycles_active{_ELAPSED}",)),
     # On an H200 the second name reads 1.9 % for a kernel of plain fp32 arithmetic, the first 0.
     "tensor_pct": ("mean", tuple(f"sm__pipe_tensor_{name}{_ELAPSED}" for name in _TENSOR)),
+    "fp64_tensor_pct": ("mean", (f"sm__pipe_tensor_op_dmma_cycles_active{_ELAPSED}",)),
     "shared_pct": ("mean", (f"{_WAVEFRONTS}{_ELAPSED}",)),
     # traffic
     "dram_read_bytes": ("sum", ("dram__bytes_read.sum",)),

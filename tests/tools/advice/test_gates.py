@@ -165,6 +165,10 @@ WORDS: dict[str, tuple[str, Figures, Figures, str, str]] = {
     "one_launch": (
         "launch_bound", {"busy_us": 40.0, "busy_share": 0.4}, {"launches": 4.0}, "host", "fuse",
     ),
+    "a_product_on_fp64_tensor_cores": (
+        "fp32_matrix", GPU_CASES["fp32_matrix"][0], {"fp64_tensor_pct": 64.0},
+        "FMA pipe", "with the fp64 tensor cores 64 % busy",
+    ),
     "a_rate_that_is_not_known": (
         "library_time", {"library_share": 0.8, "product_share": 0.7}, {"product_rate": 0.5},
         "libraries.", "50 % of the rate",
