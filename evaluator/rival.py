@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
 from evaluator.evaluation import ProblemRequest, Rates
 from evaluator.record import Record
 
@@ -45,7 +43,7 @@ class Rival(Record):
     """At the rates that PyTorch's own copies and products reach on the device."""
     kernels: tuple[RivalKernel, ...] = ()
     """Of an eager call, the longest first."""
-    strides: dict[int, tuple[int, ...]] = Field(default_factory=dict)
+    strides: tuple[tuple[int, tuple[int, ...]], ...] = ()
     """Of outputs that do not lie row by row, by number: others are copied in the timed call."""
     notes: tuple[str, ...] = ()
     """Why something is missing."""

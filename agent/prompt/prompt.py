@@ -138,7 +138,7 @@ def _pieces(
         cases=[f"{case.name}: weight {case.weight:.3g}" for case in frame.cases],
         varied_inputs=config.protocol == "refinery" and config.inputs == "varied",
         draws_random_numbers=_RANDOM.search(reference) is not None,
-        strides=frame.rival.strides if frame.rival else {},
+        strides=frame.rival.strides if frame.rival else (),
         shows_answer=shows_answer,
     )
     yield Section("contract", contract)

@@ -29,12 +29,12 @@ _FEWEST, _MOST = 9, 30
 
 def rival_figures(context: ProblemContext, request: CheckRequest) -> Rival:
     """What is asked for. Raises `InfrastructureError`, and `torch.OutOfMemoryError`."""
-    lying = {
-        number: each.stride()
+    lying = [
+        (number, each.stride())
         for number, each in enumerate(context.facts.outputs)
         if not each.is_contiguous() and 0 not in each.stride()
-    }
-    known = Rival(needed_bytes=context.setup.needed_bytes, strides=lying)
+    ]
+    known = Rival(needed_bytes=context.setup.needed_bytes, strides=tuple(lying))
     if request.rival == "none" or not request.is_timed:
         return known
     names = [BaselineName.EAGER, *[BaselineName.COMPILE] * (request.rival == "compile")]

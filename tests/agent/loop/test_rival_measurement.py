@@ -112,7 +112,7 @@ def test_times_are_shown_without_kernels(world: RivalWorld) -> None:
 
 
 def test_how_an_output_lies_in_memory_is_told(world: RivalWorld) -> None:
-    world.executor.rival = RIVAL.model_copy(update={"strides": {1: (8, 1, 4)}})
+    world.executor.rival = RIVAL.model_copy(update={"strides": ((1, (8, 1, 4)),)})
     world.run(**ONE)
     assert "Output 1 of the reference lies in memory with strides (8, 1, 4)." in world.prompts()[0]
 

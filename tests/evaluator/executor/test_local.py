@@ -77,7 +77,7 @@ def test_outputs_that_do_not_lie_row_by_row_are_known(executor: LocalExecutor) -
     )
     settings = request("").settings
     found = executor.check(CheckRequest(problem_id="turned", reference=turned, settings=settings))
-    assert found.strides == {0: (1, 256)}
+    assert found.strides == ((0, (1, 256)),)
 
 
 HOLDS = """
