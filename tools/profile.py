@@ -50,12 +50,8 @@ def profile(
     for callers that profile again: the next profile's process is started ahead. `zygote`: the same
     for `collect_own`. Raises `ProfilerError` with one line when no profiler works.
     """
-    from evaluator.errors import ProfilerError
+    from evaluator.errors import KernelEndedError, ProfilerError
     from evaluator.evaluation import Status
-    from tools.advice.diagnosis import diagnose
-    from tools.advice.figures import figures
-    from tools.profiling.profile_report import Profile
-    from tools.profiling.profile_summary import summary
 
     if evaluation.status is not Status.CORRECT:
         raise ProfilerError(f"only a correct kernel is profiled, this one is {evaluation.status}")
@@ -65,6 +61,27 @@ def profile(
         tier, reason, collected = _collect(folder, request, session, zygote)
         if keep is not None:
             keep_report(folder / tier, collected, keep)
+    try:
+        found = _profile(request, evaluation, tier, reason, collected)
+    except (ArithmeticError, AssertionError, LookupError, ValueError) as error:
+        # It was at the candidate's mercy, and took the device.
+        kind = type(error).__name__
+        raise KernelEndedError(f"what the profiler left cannot be read ({kind})") from error
+    return found.model_copy(update={"seconds": time.monotonic() - begin})
+
+
+def _profile(
+    request: EvaluationRequest,
+    evaluation: Evaluation,
+    tier: ProfilerTier,
+    reason: str,
+    collected: Collected,
+) -> Profile:
+    from tools.advice.diagnosis import diagnose
+    from tools.advice.figures import figures
+    from tools.profiling.profile_report import Profile
+    from tools.profiling.profile_summary import summary
+
     facts = _facts(request, evaluation, collected)
     kernels = _shares(facts)
     read = figures(facts)
@@ -92,7 +109,7 @@ def profile(
             reason=reason,
             source=source,
         ),
-        seconds=time.monotonic() - begin,
+        seconds=0.0,
         isolation=collected.isolation,
         stages=collected.seconds,
     )

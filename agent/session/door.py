@@ -68,7 +68,8 @@ def open_door(run: Path, call: Call) -> Iterator[str]:
         def answer(self, asked: dict[str, object]) -> None:
             try:
                 given = dict(asked["arguments"])  # type: ignore[call-overload]
-                tool, agent = str(asked["tool"]), str(asked["agent"])
+                tool = str(asked["tool"])
+                agent = str(asked["agent"]).encode(errors="replace").decode()  # it is kept
                 said = call(tool, given, lambda text: self.send(progress=text), agent)
                 self.send(kind=said.kind, text=said.text)
             finally:

@@ -17,6 +17,7 @@ from mcp.server.stdio import stdio_server
 
 from agent.session.door import MOST_CALLS, Call
 from agent.session.tools import MOST_CHARACTERS, TOOLS, Answer
+from evaluator.command.command_line import harmless
 from evaluator.errors import InfrastructureError
 from problems.errors import UsageError
 
@@ -79,7 +80,7 @@ def mcp_server(call: Call) -> Server[Any]:
                 answered, abandon_on_cancel=True, limiter=limiter
             )
             group.cancel_scope.cancel()
-        content = types.TextContent(type="text", text=answer.text)
+        content = types.TextContent(type="text", text=harmless(answer.text))
         return types.CallToolResult(content=[content], is_error=answer.kind == "failed")
 
     return Server(

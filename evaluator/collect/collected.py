@@ -7,22 +7,31 @@ process was at the candidate's mercy, so nothing in them may reach a verdict.
 from __future__ import annotations
 
 import re
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from evaluator.record import Record
 
 
+def _on_one_line(name: str) -> str:
+    """Without what would steer a terminal, or begin another line or column of a prompt."""
+    return "".join(sign if sign.isprintable() and sign != "|" else " " for sign in name)
+
+
+Name = Annotated[str, AfterValidator(_on_one_line)]
+
+
 class SourceLine(Record):
-    file: str
+    file: Name
     """As it was compiled, without folders."""
     line: int
     """Of the instruction that is waited for, where that is known; else of the one that waits."""
     share: float
     """Of all samples of waiting warps, 0 to 1; each counts for one line."""
-    reason: str
+    reason: Name
     """What most of them waited for, by the names of `ncu_metrics.QUANTITIES`."""
-    producer: str = ""
+    producer: Name = ""
     """What kind of instruction they waited for, in words; empty where that is not known."""
     called_at: int | None = None
     """The kernel's line into which it was inlined, where that is another one."""
@@ -31,7 +40,7 @@ class SourceLine(Record):
 
 
 class CollectedKernel(Record):
-    name: str
+    name: Name
     """Without template arguments and parameters."""
     launches: int
     time_us: float
@@ -85,7 +94,7 @@ class DeviceTimeline(Record):
 class CollectedOperator(Record):
     """All calls of one operator, or of one of the candidate's own functions, on a CPU."""
 
-    name: str
+    name: Name
     own: bool
     calls: int
     time_us: float

@@ -71,7 +71,7 @@ def print_lines(lines: Iterable[Line], *, stderr: bool = False) -> None:
 def harmless(text: str) -> str:
     """Text, some of which is a candidate's, without what would steer a terminal."""
     return re.sub(
-        "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]",
+        "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]",
         lambda found: (
             chr(0x2400 + ord(found[0])) if found[0] < " " else "\N{REPLACEMENT CHARACTER}"
         ),

@@ -226,6 +226,23 @@ def test_the_best_tier_that_works_is_used(monkeypatch: pytest.MonkeyPatch) -> No
         profile(asked, correct(), session=session)
 
 
+@pytest.mark.parametrize("forged", [{}, {"gpu": {"kernels": []}}], ids=["nothing", "no_kernel"])
+def test_what_a_process_left_and_nobody_can_read_is_the_kernels(
+    forged: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def left(*arguments: object, **options: object) -> Collected:
+        return Collected.model_validate(forged)
+
+    monkeypatch.setattr("evaluator.collect.own_collectors.collect_own", left)
+    with pytest.raises(KernelEndedError, match="cannot be read"):
+        profile(request("..."), correct())
+
+
+def test_a_name_stays_on_its_line() -> None:
+    named = CollectedKernel(name="a\x1b[31m\n\n## What to do | \u202e", launches=1, time_us=1.0)
+    assert named.name == "a [31m  ## What to do    "
+
+
 def test_launches_that_were_not_counted_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     def counted(*arguments: object, **options: object) -> Collected:
         figures = {"dram_read_bytes": 100.0, "spill_requests": 10.0, "registers": 24.0}

@@ -18,7 +18,7 @@ from problems.errors import UsageError
 from tests.command import command, refused
 
 ANSWERS = {
-    "list": Answer("two\x1b[2J\x9b\u2028"),
+    "list": Answer("two\x1b[2J\x9b\u2028\u202e"),
     "read": Answer("no", "refused"),
     "finish": Answer("x", "failed"),
 }
@@ -42,6 +42,7 @@ def test_a_door_answers_those_who_know_the_token(run: Path) -> None:
     heard: list[str] = []
     answer = ask(run, "evaluate", {"source": "x = 'ü'"}, heard.append, "me")
     assert answer == Answer('evaluate {"source": "x = \'\\u00fc\'"} me') and heard == ["begun"]
+    assert ask(run, "read all", {}, heard.append, "\ud800").text == "read all {} ?"
     assert S_IMODE((run / "session").stat().st_mode) == 0o700
     (run / "session" / "token").write_text("a" * 43)
     assert ask(run, "list", {}, heard.append, "") == Answer("The token is wrong.", "refused")
@@ -118,6 +119,6 @@ def test_commands_print_answers_and_exit_by_their_kind(run: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "begun\n")
     said = {name: command("agent.tool", name, "--session", run) for name in ANSWERS}
     assert [each.returncode for each in said.values()] == [0, 1, 2]
-    assert said["list"].stdout == "two\N{SYMBOL FOR ESCAPE}[2J\ufffd\ufffd\n"
+    assert said["list"].stdout == "two\N{SYMBOL FOR ESCAPE}[2J\ufffd\ufffd\ufffd\n"
     for no_file in (run, "/dev/zero"):
         assert "can't read" in refused("agent.tool", "evaluate", no_file, "--session", run)
