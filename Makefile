@@ -90,7 +90,7 @@ style: install size
 
 # The pages as a site in .site/html. A broken link fails.
 PAGES := README.md ARCHITECTURE.md CHANGELOG.md CITATION.cff docs experiments/README.md \
-	experiments/results/README.md \
+	experiments/results/README.md experiments/results/feedback-worth.md \
 	experiments/bench/suites/wrong_candidate.py
 
 site: install
