@@ -108,6 +108,8 @@ class Thresholds:
     stream_dram_pct: float = 79.0
     """Of its peak: good streams that read and write came to 84 to 91 % on an H100, and to 79 to
     84 % on an H200, where PyTorch's own copies come to 89 %."""
+    stream_waits: float = 0.25
+    """Of the stalls, those on memory below which a stream waits for something else."""
     best_dram_pct: float = 93.0
     """Assumed: what the best streaming kernels reach of the peak."""
     memory_weight: float = 0.35

@@ -47,7 +47,8 @@ def _dram_rate(f: Figures) -> Found | None:
     dram = f["dram_pct"]
     if dram < LIMITS.dram_pct or f["traffic_ratio"] >= LIMITS.least_traffic:
         return None
-    if _loads_wide(f) and (dram >= LIMITS.stream_dram_pct or f.get("memory_stalls", 1.0) < 0.25):
+    waits = f.get("memory_stalls", 1.0) >= LIMITS.stream_waits
+    if _loads_wide(f) and (dram >= LIMITS.stream_dram_pct or not waits):
         return None  # Good streams are no faster, and others wait for something else.
     return Found(
         f"DRAM moves only the bytes that must move, at {dram:.0f} % of its peak.",
