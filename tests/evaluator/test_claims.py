@@ -91,7 +91,12 @@ def test_an_interrupted_folder_goes_on_and_ends_with_its_claims(folder: Path) ->
     assert not unfinished.exists()
 
     assert "claims: 2 of 3 kernels have one; measured over eager" in rest
-    assert "  1 below the claim, 1 refused" in rest
+    whole = json.loads((folder / "adjudication.json").read_text())
+    outcomes = [row["outcome"] for row in whole["kernels"]]
+    # On a busy machine the calls may be too few for an interval with an upper end.
+    words_of = {"less": "below the claim", "within": "with the claim in the interval"}
+    assert outcomes[1:] == [None, "refused"]
+    assert f"  1 {words_of[outcomes[0]]}, 1 refused" in rest
     assert any("geometric mean of 1: claimed 250x, measured " in line for line in rest)
     assert any(line.startswith("  refused: wrong_values") for line in rest)
     differs = rest.index("  KernelBench's verdict differs on 1 of 3")
@@ -99,8 +104,6 @@ def test_an_interrupted_folder_goes_on_and_ends_with_its_claims(folder: Path) ->
         f"    {kernel(1, 1, 2)}: correct by KernelBench, incorrect, wrong_values"
     )
 
-    whole = json.loads((folder / "adjudication.json").read_text())
-    assert [row["outcome"] for row in whole["kernels"]] == ["less", None, "refused"]
     assert [row["claimed"] for row in whole["kernels"]] == [250.0, None, 1.5]
     assert [row["differs"] for row in whole["kernels"]] == [False, False, True]
     assert [row["under_kernelbench"]["status"] for row in whole["kernels"]] == [
