@@ -130,6 +130,13 @@ def test_in_16_bits_nothing_is_nudged(precision: Precision) -> None:
     assert list(nudged_outputs(right, values, exact, precision, 1)) == []
 
 
+def test_a_nudge_that_the_reference_does_not_take_is_left_out() -> None:
+    least_one = BY_ITS_MEAN.replace("a = x", "assert x.amax() <= 1\n        a = x")
+    right = reference(least_one.replace("torch.randn(30, 40)", "torch.ones(30, 40)", 1))
+    values = right.fresh_inputs(0)
+    assert not list(nudged_outputs(right, values, _in_fp64(right, values), Precision.FP32, 0))
+
+
 def test_inputs_stay_as_they_are() -> None:
     right = reference()
     values = right.fresh_inputs(1)
