@@ -213,7 +213,11 @@ def _problem(entry: _Entry, source: str) -> Problem:
             f"{entry.path} defines no {' and no '.join(missing)}; a problem needs"
             " `class Model(nn.Module)`, `get_inputs()` and `get_init_inputs()`"
         )
-    cases_of(source, SizeClass.GPU)  # where one is wrong, its author learns it here
+    try:
+        cases_of(source, SizeClass.GPU)  # where one is wrong, its author learns it here
+    except (ValueError, OverflowError, RecursionError) as error:
+        said = str(error).splitlines()[0][:200]
+        raise UsageError(f"{entry.path}: CASES can't be read: {said}") from None
     declared = metadata(tree).category
     weights = entry.path.resolve().with_suffix(".safetensors")
     digest = hashlib.sha256(source.encode())

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import tempfile
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -138,6 +139,9 @@ def confine(
         file_bytes=_LENT_BYTES if judges else _FILE_BYTES,
         processes=limits.most_processes(own_uid=own_uid == "own_uid"),
     )
+    if judges:
+        # So many and some more may be under way in messages, which Linux counts by user.
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
     up("rlimits", *(["memory_limit"] if memory_bytes is not None else []))
     os.chdir(scratch)
     environment = clean_environment(scratch)
@@ -156,7 +160,7 @@ def confine(
         up(*(named if alone else []))
     with contextlib.suppress(OSError):
         # On a GPU outputs leave through device memory, and no process is stopped.
-        stopped = memory_bytes is not None and not judges
+        stopped = memory_bytes is not None
         seccomp.install(all_threads=not alone, stays_stopped=stopped, judges=judges)
         up("seccomp")
     if watches and "seccomp" in held:

@@ -72,16 +72,16 @@ def _leave_after(attempt: Callable[[], None]) -> NoReturn:
     os._exit(0)
 
 
-def can_fork_apart() -> bool:
+def can_fork_apart(*, with_proc: bool = True) -> bool:
     """Whether this process can put children into PID namespaces of their own, with a /proc of it.
 
-    It has one. Where /proc goes on to show the outer numbers, a process finds no thread of its own
-    there, and CUDA's driver gives up.
+    Where /proc goes on to show the outer numbers, a process finds no thread of its own there, and
+    CUDA's driver gives up.
     """
     try:
         born = fork_apart()
         if born.pid == 0:
-            _leave_after(own_proc)
+            _leave_after(own_proc if with_proc else lambda: None)
         assert born.init is not None
         status = os.waitpid(born.pid, 0)[1]
         os.kill(born.init, signal.SIGKILL)

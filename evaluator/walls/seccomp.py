@@ -89,9 +89,9 @@ DENIED = (
 WAKING = ("timer_create", "mq_notify")
 """Refused to processes that must stay stopped: they can be made to send SIGCONT to one's own group.
 
-F_SETSIG of fcntl and PR_SET_PDEATHSIG of prctl are refused with them, and a clone whose end sends
-its parent another signal than SIGCHLD. (setitimer and alarm send other signals.) So is it to say
-who gets orphans, which must be seen.
+F_SETSIG of fcntl is refused with them, PR_SET_PDEATHSIG of prctl but for SIGKILL, and a clone
+whose end sends its parent another signal than SIGCHLD. (setitimer and alarm send other signals.)
+So is it, but for a judge, to say who gets orphans, which must be seen.
 """
 
 FAKED = ("setsid", "setpgid")
@@ -163,8 +163,13 @@ def filter_code(machine: str, *, stays_stopped: bool = False, judges: bool = Fal
     if stays_stopped:
         program += [
             *_refused(numbers["fcntl"], _SECOND_ARGUMENT, _EQUAL, _F_SETSIG),
-            *_refused(numbers["prctl"], _FIRST_ARGUMENT, _EQUAL, PR_SET_PDEATHSIG),
-            *_refused(numbers["prctl"], _FIRST_ARGUMENT, _EQUAL, PR_SET_CHILD_SUBREAPER),
+            _Instruction(_EQUAL, numbers["prctl"], if_false=6),
+            _Instruction(_LOAD, _FIRST_ARGUMENT),
+            _Instruction(_EQUAL, PR_SET_PDEATHSIG, if_false=3),
+            _Instruction(_LOAD, _SECOND_ARGUMENT),
+            _Instruction(_EQUAL, signal.SIGKILL, if_true=1),
+            _answer(errno.EPERM),
+            _Instruction(_LOAD, _NUMBER),
             _Instruction(_EQUAL, numbers["clone"], if_false=6),
             _Instruction(_LOAD, _FIRST_ARGUMENT),
             _Instruction(_AND, _EXIT_SIGNAL),
@@ -173,6 +178,8 @@ def filter_code(machine: str, *, stays_stopped: bool = False, judges: bool = Fal
             _answer(errno.EPERM),
             _Instruction(_LOAD, _NUMBER),
         ]
+    if stays_stopped and not judges:
+        program += _refused(numbers["prctl"], _FIRST_ARGUMENT, _EQUAL, PR_SET_CHILD_SUBREAPER)
     program += [
         *_refused(numbers["clone"], _FIRST_ARGUMENT, _ANY_BIT, CLONE_ANYTHING_NEW | _CLONE_PARENT),
         _Instruction(_EQUAL, numbers["socket"], if_false=3),

@@ -48,8 +48,8 @@ def main(fd: int, folder: Path, program: str, *hidden: Path) -> None:
 
 def _serve(channel: Channel, folder: Path, program: str, hidden: Sequence[Path]) -> NoReturn:
     layers = enclose(folder, hidden=hidden)
-    if can_fork_apart():
-        layers.append("pid_namespace")
+    apart = can_fork_apart()
+    apart_on_cpu = apart or can_fork_apart(with_proc=False)
     allowed = os.sched_getaffinity(0)
     # What is imported stays: to look for garbage in it takes long, and would copy it in workers.
     gc.disable()
@@ -60,20 +60,22 @@ def _serve(channel: Channel, folder: Path, program: str, hidden: Sequence[Path])
         os.sched_setaffinity(0, allowed)
     gc.freeze()
     gc.enable()
-    channel.send(Kind.FORKED, json.dumps({"layers": layers}).encode())
+    channel.send(Kind.FORKED, b"{}")
     while True:
         message = channel.receive()
         if message.kind is Kind.FORK:
+            order = ForkOrder.decode(message.payload)
+            alone = apart or (apart_on_cpu and order.memory_bytes is not None)
             try:
-                born = fork_apart() if "pid_namespace" in layers else Born(os.fork(), None)
+                born = fork_apart() if alone else Born(os.fork(), None)
                 answer = asdict(born)
             except OSError as error:
                 # A candidate may have taken all the processes that there are.
                 born, answer = None, {"error": str(error)}
             if born is not None and born.pid == 0:
                 channel.close()
-                order = ForkOrder.decode(message.payload)
-                _become_worker(order, layers, program, *message.fds)
+                held = [*layers, "pid_namespace"] if alone else layers
+                _become_worker(order, held, program, *message.fds)
             for descriptor in message.fds:
                 os.close(descriptor)
             channel.send(Kind.FORKED, json.dumps(answer).encode())
@@ -146,7 +148,8 @@ def _become_worker(
             os.setsid()
             os.chdir(scratch)
             if "pid_namespace" in layers:
-                own_proc()
+                with contextlib.suppress(OSError):
+                    own_proc()
             # It asks whether there is a GPU, which fails for good without a /proc of one's own.
             importlib.import_module("torch._inductor.compile_fx")
         channel.send(Kind.READY, ",".join(active).encode())

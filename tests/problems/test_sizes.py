@@ -169,6 +169,9 @@ def test_cases_are_sizes_with_weights_and_the_heaviest_comes_first() -> None:
         ("[{'rows': 1, 'weight': 0}]", "a case has the weight 0; give"),
         ("[{'rows': 1, 'weight': -1}]", "a case has the weight -1; give"),
         ("[{'rows': 1, 'weight': float('nan')}]", "the weight float('nan'); give"),
+        ("[{'rows': 1, 'weight': 10**400}]", "a case has the weight 10 ** 400; give"),
+        ("[{'rows': 1, 'on': rows}]", "CASES can't be read"),
+        ("[{'rows': 1, 'counts': 'zz'}]", "CASES can't be read"),
         ("[{'rows': 1, 'weight': 1e999}]", "a case has the weight 1e309; give"),
     ],
 )

@@ -94,14 +94,13 @@ def command(
             )
         sent = SentProblems(settings, profiles=profile, most=keep_problems, limit_s=problem_seconds)
 
-    def job(name: str, source: str, own: str | None) -> Job:
+    def job(client: str, name: str, source: str, own: str | None) -> Job:
         if own is None:
             request = request_for(source, find(name), settings)
             return Job(name, lambda: verdict(executor, request, profiles=profile))
         if sent is None:
             raise UsageError("this server takes no problems; start it with --accept-problems")
-        sent.admit(name, own)
-        return Job(name, lambda: sent.verdict(name, own, source))
+        return Job(f"a client's {name}", lambda: sent.verdict(client, name, own, source))
 
     def announce(address: str) -> None:
         print(f"address: {address}")

@@ -29,7 +29,8 @@ class Dispatch:
     once, unless its batch is dropped before it began."""
 
     def __init__(self, *, width: int, room: int) -> None:
-        """`width` candidates are under way at a time, and at most `room` wait."""
+        """`width` candidates are under way at a time, and at most `room` wait, or answers that
+        nobody has read yet."""
         self.room = room
         self.answered = 0
         """Verdicts so far."""
@@ -38,6 +39,7 @@ class Dispatch:
         self.stopping = False
         self._width = width
         self._line = WaitingLine()
+        self._batches: set[Batch] = set()
         self._pool = ThreadPoolExecutor(width, thread_name_prefix="judging")
         self._under_way: dict[asyncio.Future[tuple[bool, bytes]], Ticket] = {}
         self._usual_s = _FIRST_GUESS_S
@@ -55,10 +57,12 @@ class Dispatch:
         Raises `StoppingError`."""
         if self.stopping:
             raise StoppingError
-        over = len(self._line) + len(jobs) - self.room
+        unread = sum(each.answers.qsize() for each in self._batches)
+        over = len(self._line) + unread + len(jobs) - self.room
         if over > 0:
             seconds = math.ceil(over * self._usual_s / self._width)
             return min(max(seconds, 1), _LONGEST_WAIT_S)
+        self._batches.add(batch)
         self._line.add([Ticket(batch, index, each) for index, each in enumerate(jobs)])
         self._begin()
         return None
@@ -66,6 +70,7 @@ class Dispatch:
     def drop(self, batch: Batch) -> None:
         """The client has gone: what has not begun never will. What is under way
         is finished, and its answer is not read."""
+        self._batches.discard(batch)
         self._line.drop(batch)
 
     async def stop(self, limit_s: float) -> bool:
@@ -105,7 +110,7 @@ class Dispatch:
             return True, ticket.line(ticket.job.answer())
         except InfrastructureError as error:
             text = one_line(f"{type(error).__name__}: {error}")
-            _record(f"a candidate for {ticket.job.problem}: {text}\n")
+            _record(f"a candidate for {one_line(ticket.job.problem)}: {text}\n")
         except Exception as error:  # noqa: BLE001 - the boundary of a request, which records
             text = f"{type(error).__name__} in the server, which has recorded it"
             _record(traceback.format_exc())

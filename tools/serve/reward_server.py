@@ -6,10 +6,9 @@ import asyncio
 import hmac
 import json
 import logging
-import threading
+import secrets
 import traceback
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -22,7 +21,7 @@ from tools.serve.dispatch import Dispatch, StoppingError
 
 HOST = "127.0.0.1"
 _BODY_S = 60.0
-"""How long a client may take to send its body."""
+"""How long a client may take to send its body, or to read a line."""
 _SHUTDOWN_TIMEOUT_S = 5.0
 """How long a client may take to read its last lines, once everything is answered."""
 
@@ -31,16 +30,14 @@ _SHUTDOWN_TIMEOUT_S = 5.0
 class RewardServer:
     dispatch: Dispatch
     token: str
-    job_for: Callable[[str, str, str | None], Job]
-    """Of a problem's name, a candidate, and the problem where its client sent it. Raises
-    `UsageError` for an unknown problem, or one that is none."""
+    job_for: Callable[[str, str, str, str | None], Job]
+    """Of a client, a problem's name, a candidate, and the problem where its client sent it. Raises
+    `UsageError` for an unknown problem."""
     about: Mapping[str, object]
     most_bytes: int
     """Of a body."""
     _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
     """To read a large body stops all threads for a moment; others get their turns in between."""
-    _admission: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
-    """To read clients' problems takes some time: one request at a time, beside all others."""
 
     async def run(
         self, port: int, stop: asyncio.Event, limit_s: float, announce: Callable[[str], None]
@@ -108,17 +105,13 @@ class RewardServer:
         return web.json_response(state | dict(self.about))
 
     async def _evaluations(self, request: web.Request) -> web.StreamResponse:
-        gone = threading.Event()
         try:
             asked = await self._read(request)
-            pool = self._admission if asked.problems else None
-            jobs = await asyncio.get_running_loop().run_in_executor(pool, self._jobs, asked, gone)
+            jobs = await asyncio.to_thread(self._jobs, asked)
         except TimeoutError:
             return _refusal(408, f"the body did not come within {_BODY_S:g} s")
         except MalformedError as error:
             return _refusal(error.status, str(error))
-        finally:
-            gone.set()
         batch = Batch(asked.client)
         try:
             retry_after_s = self.dispatch.admit(batch, jobs)
@@ -146,16 +139,14 @@ class RewardServer:
         async with self._reading:
             return await asyncio.to_thread(read_batch, body, self.dispatch.room)
 
-    def _jobs(self, asked: BatchRequest, gone: threading.Event) -> list[Job]:
-        """All of them, unless their client is `gone`. Raises `MalformedError` for a problem that
-        the suite does not have, or that is none."""
+    def _jobs(self, asked: BatchRequest) -> list[Job]:
+        """Raises `MalformedError` for a problem that the suite does not have."""
         found: list[Job] = []
+        client = asked.client or secrets.token_hex()
         for index, candidate in enumerate(asked.candidates):
-            if gone.is_set():
-                break
             own = asked.problems.get(candidate.problem)
             try:
-                found.append(self.job_for(candidate.problem, candidate.source, own))
+                found.append(self.job_for(client, candidate.problem, candidate.source, own))
             except UsageError as error:
                 raise MalformedError(one_line(f"candidates.{index}: {error}")) from None
         return found
@@ -194,8 +185,16 @@ async def _stream(request: web.Request, batch: Batch, answers: int) -> web.Strea
     with suppress(ConnectionError):  # the client hung up
         await response.prepare(request)
         for _ in range(answers):
-            await response.write(await batch.answers.get())
-        await response.write_eof()
+            line = await batch.answers.get()
+            try:
+                async with asyncio.timeout(_BODY_S):
+                    await response.write(line)
+            except TimeoutError:
+                if request.transport is not None:
+                    request.transport.abort()
+                break
+        else:
+            await response.write_eof()
     return response
 
 

@@ -1,4 +1,4 @@
-"""Problems that clients send. Each has a judge of its own behind walls, kept by the text's hash."""
+"""Problems that clients send. Each has a judge of its own behind walls, kept by client and text."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import signal
 import tempfile
 import threading
 import time
-from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from evaluator.builder.builder import Builder
+from evaluator.errors import InfrastructureError
 from evaluator.hardware.device_lock import device_lock
 from evaluator.hardware.devices import describe
 from evaluator.ipc.switchboard import Switchboard
@@ -22,12 +22,11 @@ from evaluator.judge.workers.quiescence import tasks
 from evaluator.settings import Settings
 from evaluator.walls.survey import insist
 from problems.cache_folder import cache_folder
-from problems.errors import UsageError
 from tools.serve.batch import one_line
 from tools.serve.walled_judge import Asked
 
-_MOST_ANSWER_BYTES = 4 * 2**20
-_READ_S = 20.0
+_MOST_ANSWER_BYTES = 2**18
+"""It may wait for its client to read it."""
 _STOP_S = 5.0
 _LOOKS = 2
 _FIELDS = ("evaluation", "diagnosis", "profile")
@@ -64,13 +63,13 @@ class SentProblems:
 
     def __init__(self, settings: Settings, *, profiles: bool, most: int, limit_s: float) -> None:
         """At most `most` stay set up; a candidate may take `limit_s`, set-up included. Raises
-        `UsageError` where this machine lacks a wall."""
+        `UsageError` where this machine lacks a wall. Nothing of a problem is run or read here."""
         insist("--accept-problems")
         self._settings, self._profiles = settings, profiles
         self._most, self._limit_s = most, limit_s
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
-        self._changing, self._turn = threading.Lock(), threading.Lock()
-        self._under_way = ""
+        self._kept: dict[str, _Kept] = {}
+        """The one that was used last comes last."""
+        self._turn = threading.Lock()
         self._scratch = tempfile.TemporaryDirectory(prefix="refinery-")
         self._lent = cache_folder() / "lent"
         """What each judge would have to build and to measure first."""
@@ -80,22 +79,7 @@ class SentProblems:
                 cache_folder() / "ceilings", self._lent / "ceilings", dirs_exist_ok=True
             )
 
-    def admit(self, name: str, problem: str) -> None:
-        """Raises `UsageError` for a text that is no problem. Nothing of it is run."""
-        with self._changing:
-            if _hash(problem) in self._kept:
-                return
-        new = self._new()
-        try:
-            asked = Asked(name=name, problem=problem, settings=self._settings)
-            if why := self._ask(new, asked, _READ_S).get("refused"):
-                raise UsageError(str(why))
-        except BaseException:
-            new.judge.close()
-            raise
-        self._keep(problem, new)
-
-    def verdict(self, name: str, problem: str, candidate: str) -> dict[str, object]:
+    def verdict(self, client: str, name: str, problem: str, candidate: str) -> dict[str, object]:
         """The fields of an answer. Raises `InfrastructureError`. Between candidates nothing of the
         problem's runs."""
         asked = Asked(
@@ -106,11 +90,13 @@ class SentProblems:
             profiles=self._profiles,
         )
         with self._turn, device_lock(self._settings.device):
-            self._under_way = _hash(problem)
-            kept = self._keep(problem, self._new())
+            kept = self._keep(client, problem)
             kept.let_go()
             try:
-                return self._ask(kept, asked, self._limit_s)
+                return self._ask(kept, asked)
+            except InfrastructureError as error:
+                said = f"the judge of a client's problem: {type(error).__name__}: {error}"
+                raise InfrastructureError(said) from None
             finally:
                 kept.stop()
 
@@ -128,25 +114,23 @@ class SentProblems:
             )
         )
 
-    def _keep(self, problem: str, new: _Kept) -> _Kept:
-        """The judge that is kept for a problem: this one, or another that was there first."""
-        with self._changing:
-            kept = self._kept.setdefault(_hash(problem), new)
-            self._kept.move_to_end(_hash(problem))
-            idle = [name for name in self._kept if name != self._under_way]
-            most = max(0, len(self._kept) - self._most)
-            gone = [self._kept.pop(name) for name in idle[:most]]
-        for each in (*gone, *([new] if new is not kept else [])):
-            each.judge.close()
+    def _keep(self, client: str, problem: str) -> _Kept:
+        """The judge of a client's problem, as the last one of those that are kept."""
+        key = hashlib.sha256(json.dumps([client, problem]).encode()).hexdigest()
+        kept = self._kept.pop(key) if key in self._kept else self._new()
+        self._kept[key] = kept
+        while len(self._kept) > self._most:
+            self._kept.pop(next(iter(self._kept))).judge.close()
         return kept
 
-    def _ask(self, kept: _Kept, asked: Asked, limit_s: float) -> dict[str, object]:
+    def _ask(self, kept: _Kept, asked: Asked) -> dict[str, object]:
         """What it answers is a client's word: fields of an answer, but nothing else of them is
         known."""
         try:
-            answer = kept.judge.ask(asked.model_dump_json().encode(), limit_s)
+            answer = kept.judge.ask(asked.model_dump_json().encode(), self._limit_s)
         except TimeoutError:
-            return {"refused": one_line(f"problem {asked.name}: took longer than {limit_s:g} s")}
+            said = f"problem {asked.name}: took longer than {self._limit_s:g} s"
+            return {"refused": one_line(said)}
         if len(answer) <= _MOST_ANSWER_BYTES:
             with suppress(ValueError, RecursionError):
                 found = json.loads(answer)
@@ -157,12 +141,7 @@ class SentProblems:
         return {"refused": one_line(f"problem {asked.name}: its judge gave no good answer")}
 
     def close(self) -> None:
-        with self._changing:
-            for kept in self._kept.values():
-                kept.judge.close()
-            self._kept.clear()
+        for kept in self._kept.values():
+            kept.judge.close()
+        self._kept.clear()
         self._scratch.cleanup()
-
-
-def _hash(problem: str) -> str:
-    return hashlib.sha256(problem.encode()).hexdigest()

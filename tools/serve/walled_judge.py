@@ -26,8 +26,7 @@ class Asked(Record):
     name: str
     problem: str
     """Its source."""
-    candidate: str | None = None
-    """None: whether this is a problem at all is to be said, by its text."""
+    candidate: str
     settings: Settings
     profiles: bool = False
 
@@ -37,10 +36,8 @@ def answer(executor: LocalExecutor, question: bytes) -> bytes:
     asked = Asked.model_validate_json(question)
     try:
         problem = problem_of(asked.problem, asked.name)
-        request = request_for(asked.candidate or "", problem, asked.settings)
-        told = (
-            {} if asked.candidate is None else verdict(executor, request, profiles=asked.profiles)
-        )
+        request = request_for(asked.candidate, problem, asked.settings)
+        told = verdict(executor, request, profiles=asked.profiles)
     except (UsageError, UnusableReferenceError) as error:
         told = {"refused": f"problem {asked.name}: {error}"}
     return json.dumps(told).encode()

@@ -43,3 +43,19 @@ def test_what_fails_on_our_side_is_no_verdict(capfd: pytest.CaptureFixture[str])
 
     asyncio.run(test())
     assert "a secret" in capfd.readouterr().err
+
+
+def test_answers_that_nobody_reads_take_room() -> None:
+    async def test() -> None:
+        dispatch, batch, other = Dispatch(width=1, room=2), Batch(), Batch()
+        assert dispatch.admit(batch, [job("kernel"), job("kernel")]) is None
+        while dispatch.answered < 2:
+            await asyncio.sleep(0.01)
+        assert dispatch.admit(other, [job("kernel")]) is not None
+        await batch.answers.get()
+        assert dispatch.admit(other, [job("kernel")]) is None
+        dispatch.drop(batch)
+        assert (await other.answers.get()) and dispatch.admit(batch, [job("kernel")] * 2) is None
+        await dispatch.stop(60)
+
+    asyncio.run(test())
