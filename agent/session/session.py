@@ -116,7 +116,7 @@ class Session:
             return Answer(self._answer(given, tell, agent))
         except ValidationError as error:
             first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
+            where = "".join(filter(str.isprintable, ".".join(map(str, first["loc"]))))[:100]
             return Answer(f"{tool} can't take this: {where}: {first['msg']}.", "refused")
         except UsageError as mistake:
             return Answer(str(mistake), "refused")

@@ -161,17 +161,12 @@ def _rest(parsed: BuildLog, errors_left: int) -> list[str]:
 
 
 def _unrecognised(log: str) -> list[str]:
-    lines = [line[:200] for line in log.splitlines() if line.strip()]
+    lines = [f"  | {line[:200]}" for line in log.splitlines() if line.strip()]
     if not lines:
         return ["The compiler said nothing."]
-    if len(lines) <= 30:
-        return ["The compiler said:", *lines]
-    return [
-        "The compiler said:",
-        *lines[:18],
-        f"(left out: {len(lines) - 30} lines)",
-        *lines[-12:],
-    ]
+    if len(lines) > 30:
+        lines = [*lines[:18], f"(left out: {len(lines) - 30} lines)", *lines[-12:]]
+    return ["The compiler said:", *lines]
 
 
 def _demangled(match: re.Match[str]) -> str:

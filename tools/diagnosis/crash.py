@@ -188,8 +188,7 @@ def _raised(text: str) -> Raised | None:
             for line in lines[position + 1 : position + 6]:
                 if _FRAME.match(line) or line.startswith("Traceback") or not line.strip():
                     break
-                following.append(f"  | {line[:200]}")
-            following = [line for line in following if not _ADVICE.match(line[4:])]
+                following += [] if _ADVICE.match(line) else [line[:200]]
             return Raised(kind, "\n".join([match["message"][:600], *following]), when)
     return None
 
@@ -227,6 +226,6 @@ def _triton_words(text: str) -> list[str]:
             if arrow is None:
                 return []
             # After the arrow comes the reason, up to the first blank line.
-            shown = excerpt[max(0, arrow - 4) : arrow + 5]
-            return ["Triton's compiler stopped here:", *[row[:160] for row in shown if row]]
+            shown = [f"  | {row[:160]}" for row in excerpt[max(0, arrow - 4) : arrow + 5] if row]
+            return ["Triton's compiler stopped here:", *shown]
     return []

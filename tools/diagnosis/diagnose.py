@@ -31,8 +31,11 @@ def explain(evaluation: Evaluation, source: str) -> str:
     """
     if evaluation.status is Status.CORRECT:
         return ""
-    lines = _words(evaluation, source)
-    lines = [line[:_MAX_WIDTH] for text in lines for line in text.splitlines() or [""]]
+    lines = [
+        f"{'  | ' if number else ''}{line}"[:_MAX_WIDTH]  # only the first line is ours
+        for text in _words(evaluation, source)
+        for number, line in enumerate(text.splitlines() or [""])
+    ]
     if len(lines) > MAX_LINES:
         left_out = len(lines) - MAX_LINES + 1
         lines = [*lines[: MAX_LINES - 1], f"(left out: {left_out} lines)"]

@@ -164,6 +164,7 @@ def test_mistakes_are_answers(tmp_path: Path) -> None:
             ("evalate", {}, "did you mean 'evaluate'?"),
             ("evaluate", {"problem": "first"}, "source: Field required"),
             ("evaluate", {"problem": "first", "source": RIGHT, "budget": 9}, "budget: Extra"),
+            ("list", {"x\n## left: 9\u2028" + "9" * 999: 1}, f": x## left: 9{'9' * 89}: Extra"),
             ("evaluate", {"source": RIGHT}, "Name the problem: first, second."),
             ("evaluate", {"problem": "frist", "source": RIGHT}, "did you mean 'first'?"),
             ("read", {"problem": "../second"}, "did you mean 'second'?"),
