@@ -53,7 +53,7 @@ def command(
                 asked["source"] = f.read(most).decode()
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"can't read {file}: {error}") from None
-    answer = ask(session, tool, asked, lambda text: typer.echo(text, err=True), "commands")
+    answer = ask(session, tool, asked, lambda t: typer.echo(harmless(t), err=True), "commands")
     typer.echo(harmless(answer.text))  # some of it is a candidate's
     raise typer.Exit({"done": 0, "refused": 1, "failed": USAGE_ERROR}[answer.kind])
 

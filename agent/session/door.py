@@ -16,7 +16,7 @@ from pathlib import Path
 from socketserver import StreamRequestHandler, ThreadingUnixStreamServer
 
 from agent.record.claim import SESSION
-from agent.session.tools import MOST_CHARACTERS, Answer
+from agent.session.tools import MOST_CALLS, MOST_CHARACTERS, Answer
 from evaluator.errors import InfrastructureError
 from evaluator.ipc.socket_file import connected, short_name
 from evaluator.walls.folders import is_within_reach
@@ -27,8 +27,6 @@ Call = Callable[[str, Mapping[str, object], Tell, str], Answer]
 """From a tool, its arguments, who hears of its progress, and who asks."""
 _MOST_BYTES = 6 * MOST_CHARACTERS + 2**16
 """Of a request: JSON may take six bytes a character."""
-MOST_CALLS = 64
-"""At a time."""
 
 
 @contextmanager
@@ -45,7 +43,7 @@ def open_door(run: Path, call: Call) -> Iterator[str]:
     folder.mkdir(mode=0o700, exist_ok=True)
     folder.chmod(0o700)
     (folder / "socket").unlink(missing_ok=True)
-    token, free = secrets.token_urlsafe(32), threading.Semaphore(MOST_CALLS)
+    token = secrets.token_urlsafe(32)
     (folder / "token").unlink(missing_ok=True)
     with open(folder / "token", "x", opener=lambda p, flags: os.open(p, flags, 0o600)) as file:
         file.write(token)
@@ -60,20 +58,11 @@ def open_door(run: Path, call: Call) -> Iterator[str]:
                 asked = json.loads(self.rfile.readline(_MOST_BYTES))
                 if not hmac.compare_digest(str(asked["token"]).encode(), token.encode()):
                     self.send(kind="refused", text="The token is wrong.")
-                elif not free.acquire(blocking=False):
-                    self.send(kind="refused", text="Too many calls are under way; wait.")
-                else:
-                    self.answer(asked)
-
-        def answer(self, asked: dict[str, object]) -> None:
-            try:
-                given = dict(asked["arguments"])  # type: ignore[call-overload]
-                tool = str(asked["tool"])
+                    return
+                tool, given = str(asked["tool"]), dict(asked["arguments"])
                 agent = str(asked["agent"]).encode(errors="replace").decode()  # it is kept
                 said = call(tool, given, lambda text: self.send(progress=text), agent)
                 self.send(kind=said.kind, text=said.text)
-            finally:
-                free.release()
 
         def send(self, **message: str) -> None:
             with suppress(OSError):  # who asked has gone; the work goes on

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import hmac
 import importlib.metadata
+import resource
 import socket
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -15,8 +17,8 @@ from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
-from agent.session.door import MOST_CALLS, Call
-from agent.session.tools import MOST_CHARACTERS, TOOLS, Answer
+from agent.session.door import Call
+from agent.session.tools import MOST_CALLS, MOST_CHARACTERS, TOOLS, Answer
 from evaluator.command.command_line import harmless
 from evaluator.errors import InfrastructureError
 from problems.errors import UsageError
@@ -63,7 +65,8 @@ def mcp_server(call: Call) -> Server[Any]:
                     text = await said.get()
 
         def tell(text: str) -> None:
-            loop.call_soon_threadsafe(said.put_nowait, text)
+            with suppress(RuntimeError):  # the client has gone; the work goes on
+                loop.call_soon_threadsafe(said.put_nowait, text)
 
         def answered() -> Answer:
             try:
@@ -107,6 +110,9 @@ def serve_http(call: Call, port: int, token: str) -> None:
     """On loopback, for those who show the token, until a signal to stop. Prints both."""
     import uvicorn
 
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # Each connection takes one, and any program of this machine can connect.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 2**16)), hard))
     app = mcp_server(call).streamable_http_app(max_request_body_size=6 * MOST_CHARACTERS)
     with socket.create_server(("127.0.0.1", port)) as listening:
         print(f"address: http://127.0.0.1:{listening.getsockname()[1]}/mcp")

@@ -33,7 +33,7 @@ from agent.record.result import RunResult, Spent, Stop
 from agent.record.turn import TurnRecord, TurnSeconds
 from agent.record.turn_log import TurnKey, key_of
 from agent.session import tools
-from agent.session.tools import TOOLS, Answer
+from agent.session.tools import MOST_CALLS, TOOLS, Answer
 from evaluator.errors import InfrastructureError, KernelEndedError
 from problems.errors import UsageError
 from tools.profiling.profile_facts import count_words
@@ -94,7 +94,7 @@ class Session:
     def __init__(self, problems: Sequence[Deps]) -> None:
         self._problems = {deps.problem.id: deps for deps in problems}
         self._locks = {name: threading.Lock() for name in self._problems}
-        self._writing = threading.Lock()
+        self._writing, self._free = threading.Lock(), threading.Semaphore(MOST_CALLS)
         any_of_them = problems[0]
         self._config, self._store = any_of_them.config, any_of_them.store
         self._clock = any_of_them.clock
@@ -111,6 +111,8 @@ class Session:
         Raises nothing."""
         if tool not in TOOLS:
             return Answer(f"There is no such tool; {nearest(tool, TOOLS)}", "refused")
+        if not self._free.acquire(blocking=False):
+            return Answer("Too many calls are under way; wait.", "refused")
         try:
             given = TOOLS[tool].model_validate(dict(arguments))
             return Answer(self._answer(given, tell, agent))
@@ -127,6 +129,7 @@ class Session:
             said = f"an error of its own ({type(error).__name__})"
         finally:
             self._since = self._since or self._clock()
+            self._free.release()
         words = f"Kernel Refinery failed, not you: {said}. Nothing was charged; try the same again."
         return Answer(words, "failed")
 

@@ -9,6 +9,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 MOST_CHARACTERS = 1_000_000
 """Of a source."""
+MOST_CALLS = 64
+"""At a time."""
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,6 @@ class EvaluationRun:
     seed: int | None = None
     """That both modules were constructed from, where it is judged as constructed; None: the public
     one."""
-    device_seconds: float = 0.0
     timing_seconds: float = 0.0
     narrowing_seconds: float = 0.0
     findings: list[str] = field(default_factory=list)
@@ -186,7 +185,7 @@ class EvaluationRun:
             runner.close()
             raise
         runner.called_s = call.wall_us / 1e6
-        self.device_seconds += runner.called_s
+        self.allowance.device_s += runner.called_s
         runner.note_memory()
         if self.decides:
             self.verified.verify(outputs)
@@ -527,7 +526,6 @@ class EvaluationRun:
                 seconds=seconds,
             )
             self.verified.made += sampling.blocks
-            self.device_seconds += sampling.device_seconds
             if not _is_early(sampling):
                 return sampling
         self._hold_against(

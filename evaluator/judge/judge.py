@@ -39,7 +39,6 @@ from evaluator.judge.problem.footprint import footprint_of
 from evaluator.judge.problem.reference import DTYPES
 from evaluator.judge.rejection import Rejection
 from evaluator.judge.timing.timed_workers import most_workers
-from evaluator.judge.workers.allowance import Allowance
 from evaluator.judge.workers.module_runner import ModuleRunner
 from evaluator.judge.workers.process import WorkerLimits, worker_limits
 from evaluator.judge.workers.zygote import Zygote
@@ -106,10 +105,8 @@ class Judge:
         rejection: Rejection | None = None
         with self.holding(request.settings.device) as waiting_s:
             context = self.context_for(request)
-            allowance = Allowance(request.settings.candidate_timeout_s)
-            run = EvaluationRun(
-                request.candidate, builds, context, allowance=allowance, decides=request.decides
-            )
+            run = EvaluationRun(request.candidate, builds, context, decides=request.decides)
+            run.allowance.limit_s = request.settings.candidate_timeout_s
             run.verified.stage = self._stage
             shortage: Exception | None = None
             try:
@@ -150,7 +147,7 @@ class Judge:
             waiting=waiting_s,
             timing=run.timing_seconds,
             narrowing=run.narrowing_seconds,
-            device=run.device_seconds,
+            device=run.allowance.device_s,
         )
         return Evaluation(
             status=rejection.status if rejection else Status.CORRECT,

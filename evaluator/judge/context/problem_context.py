@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Unpack
 
@@ -79,6 +80,7 @@ class ProblemContext:
     def settings(self, settings: Settings) -> None:
         self.workers.settings = settings
 
+    @contextmanager
     def calling(
         self,
         runner: ModuleRunner,
@@ -86,7 +88,7 @@ class ProblemContext:
         *,
         flushes: bool = False,
         **options: Unpack[CallOptions],
-    ) -> AbstractContextManager[Call]:
+    ) -> Iterator[Call]:
         """One call of a module with the inputs of a draw; see `ModuleRunner.call`.
 
         `flushes`: caches are flushed before, on a GPU once more when the inputs lie there.
@@ -97,12 +99,14 @@ class ProblemContext:
             self.flush.run()
         if self.sequence is not None:
             self.sequence.add(runner, draw)
-        return runner.call(
-            self.draws.laid(draw),
-            random_seed=draw.random_seed,
-            flush=self.flush.tensor if flushes else None,
-            **options,
-        )
+        laid, flush = self.draws.laid(draw), self.flush.tensor if flushes else None
+        begin = time.monotonic()
+        try:
+            with runner.call(laid, random_seed=draw.random_seed, flush=flush, **options) as call:
+                yield call
+        except Exception:
+            runner.said.allowance.device_s += time.monotonic() - begin
+            raise
 
     def expected(self, draw: Draw) -> list[torch.Tensor]:
         for each in self._up_to(draw):

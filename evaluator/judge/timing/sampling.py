@@ -62,7 +62,6 @@ class Sampling:
     """Whose streams can be held."""
     stopped: Stopped
     cost: CallCost
-    device_seconds: float
     narrowing_seconds: float
     """Spent after there were blocks enough for an interval."""
     blocks: int
@@ -138,7 +137,6 @@ class _Sampler:
         self._all_called: _SamplesByRunner = {name: Samples() for name in runners}
         self._disturbed = 0
         self._disturbances: Counter[Disturbance] = Counter()
-        self._device_seconds = 0.0
         self._draw = context.draws.plain()
         """Of the candidate's last call."""
         self._held = self._can_be_held() if held is None else held
@@ -200,7 +198,6 @@ class _Sampler:
             held=self._held,
             stopped=stopped,
             cost=self._cost,
-            device_seconds=self._device_seconds,
             narrowing_seconds=time.monotonic() - first_interval if first_interval else 0.0,
             blocks=blocks,
             decisive_blocks=len(self._all[None].total_us),
@@ -249,9 +246,10 @@ class _Sampler:
                 if reads:
                     sealed = context.sealed_outputs(runner, call.reply, draw), draw
             calls[which] = call
+            allowance = self._runners[None].said.allowance
             if which is BaselineName.EAGER:  # however long it takes, half as fast is allowed
-                self._runners[None].said.allowance.limit_s += 2 * call.wall_us / 1e6
-            self._device_seconds += call.wall_us / 1e6
+                allowance.limit_s += 2 * call.wall_us / 1e6
+            allowance.device_s += call.wall_us / 1e6
         enqueued = is_held and {None, BaselineName.EAGER} <= self._held
         found = self._observer.end(enqueued=enqueued)
         disturbed = bool(found)

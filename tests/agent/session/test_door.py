@@ -10,7 +10,7 @@ from stat import S_IMODE
 
 import pytest
 
-from agent.session.door import MOST_CALLS, Tell, ask, is_open, open_door
+from agent.session.door import Tell, ask, is_open, open_door
 from agent.session.tools import Answer
 from evaluator.errors import InfrastructureError
 from evaluator.ipc.socket_file import connected
@@ -25,7 +25,7 @@ ANSWERS = {
 
 
 def echo(tool: str, given: Mapping[str, object], tell: Tell, agent: str) -> Answer:
-    tell("begun")
+    tell("begun\x1b")
     return ANSWERS.get(tool) or Answer(f"{tool} {json.dumps(given)} {agent}")
 
 
@@ -41,7 +41,7 @@ def run(tmp_path: Path) -> Iterator[Path]:
 def test_a_door_answers_those_who_know_the_token(run: Path) -> None:
     heard: list[str] = []
     answer = ask(run, "evaluate", {"source": "x = 'ü'"}, heard.append, "me")
-    assert answer == Answer('evaluate {"source": "x = \'\\u00fc\'"} me') and heard == ["begun"]
+    assert answer == Answer('evaluate {"source": "x = \'\\u00fc\'"} me') and heard == ["begun\x1b"]
     assert ask(run, "read all", {}, heard.append, "\ud800").text == "read all {} ?"
     assert S_IMODE((run / "session").stat().st_mode) == 0o700
     (run / "session" / "token").write_text("a" * 43)
@@ -74,25 +74,23 @@ def test_no_candidate_reads_the_token(
         pass
 
 
-def test_who_has_gone_is_answered_all_the_same_and_a_flood_is_refused(tmp_path: Path) -> None:
-    go_on, ended = threading.Event(), threading.Semaphore(0)
+def test_who_has_gone_is_answered_all_the_same(tmp_path: Path) -> None:
+    go_on, ended = threading.Event(), threading.Event()
 
     def slow(tool: str, given: Mapping[str, object], tell: Tell, agent: str) -> Answer:
         tell("begun")
         assert go_on.wait(60)
-        ended.release()
+        ended.set()
         return Answer("done")
 
     with open_door(tmp_path, slow):
         token = (tmp_path / "session" / "token").read_text()
         asked = {"token": token, "tool": "list", "arguments": {}, "agent": ""}
-        for _ in range(MOST_CALLS):
-            with connected(tmp_path / "session" / "socket") as visitor:
-                visitor.sendall(json.dumps(asked).encode() + b"\n")
-                assert b"begun" in visitor.recv(100)
-        assert "Too many calls" in ask(tmp_path, "list", {}, print, "").text
+        with connected(tmp_path / "session" / "socket") as visitor:
+            visitor.sendall(json.dumps(asked).encode() + b"\n")
+            assert b"begun" in visitor.recv(100)
         go_on.set()
-        assert all(ended.acquire(timeout=60) for _ in range(MOST_CALLS))
+        assert ended.wait(60)
 
 
 def test_where_no_session_is_open_the_remedy_is_named(tmp_path: Path) -> None:
@@ -116,7 +114,7 @@ def test_commands_print_answers_and_exit_by_their_kind(run: Path) -> None:
     done = command("agent.tool", "evaluate", kernel, *asked, KERNEL_REFINERY_SESSION=str(run))
     given = {"prompt_tokens": 5, "problem": "first", "source": "x = 1\n"}
     assert done.stdout == f"evaluate {json.dumps(given)} commands\n"
-    assert (done.returncode, done.stderr) == (0, "begun\n")
+    assert (done.returncode, done.stderr) == (0, "begun\N{SYMBOL FOR ESCAPE}\n")
     said = {name: command("agent.tool", name, "--session", run) for name in ANSWERS}
     assert [each.returncode for each in said.values()] == [0, 1, 2]
     assert said["list"].stdout == "two\N{SYMBOL FOR ESCAPE}[2J\ufffd\ufffd\ufffd\n"

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -26,8 +27,6 @@ from tests.task import as_candidate, task
 
 SIZES = {"x": "torch.randn(256, 512)"}
 MODULE = task("return torch.relu(x) * 2.0 + 1.0", **SIZES)
-
-
 JUDGED = "--device cpu --budget 6 --timing-seconds 0.1 --confirm 1"
 
 
@@ -40,6 +39,7 @@ SLOW = kernel("for _ in range(9): y = torch.relu(x) * 2.0 + 1.0\nreturn y", "slo
 RIGHT = kernel("return torch.relu(x).mul(2.0).add(1.0)", "right")
 BETTER = kernel("return torch.relu(x).mul_(2.0).add_(1.0)", "in place")
 NO_CODE = "I would rather not.\n"
+TELLS: list[Tell] = []
 
 
 def hostile(run: Path) -> str:
@@ -49,6 +49,7 @@ def hostile(run: Path) -> str:
 
 def echo(tool: str, given: Mapping[str, object], tell: Tell, agent: str) -> Answer:
     tell("halfway")
+    TELLS.append(tell)
     return Answer(f"{tool} {given} {agent}", "failed" if tool == "finish" else "refused")
 
 
@@ -69,6 +70,7 @@ def test_tools_have_descriptions_and_schemas_and_report_progress() -> None:
 
     asyncio.run(drive())
     assert heard[0] == "0 s: begun"
+    TELLS[0]("what is told when the client has gone is dropped")
 
 
 def test_without_the_sdk_the_remedy_is_one_line(
@@ -81,8 +83,7 @@ def test_without_the_sdk_the_remedy_is_one_line(
 
 
 def said(answer: Any) -> str:
-    (content,) = answer.content
-    return str(content.text)
+    return str(answer.content[0].text)
 
 
 @pytest.fixture
@@ -100,18 +101,18 @@ def words(place: Path, *more: str) -> list[str]:
 
 def opened(place: Path) -> Client:
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return Client(
-        stdio_client(StdioServerParameters(command=sys.executable, args=words(place), env=env))
-    )
+    server = StdioServerParameters(command=sys.executable, args=words(place), env=env)
+    return Client(stdio_client(server))
 
 
 @pytest.mark.thorough
 def test_over_http_the_token_is_asked_for(place: Path) -> None:
-    server = subprocess.Popen(
-        [sys.executable, *words(place, "--http", "0")], cwd=ROOT, stdout=-1, text=True
-    )
+    argv = ["sh", "-c", 'ulimit -Sn 999; exec "$0" "$@"', sys.executable, *words(place, "--http=0")]
+    server = subprocess.Popen(argv, cwd=ROOT, stdout=-1, text=True)
     assert server.stdout is not None
     address, token = (server.stdout.readline().split(": ")[1].strip() for _ in range(2))
+    open_files, most = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+    assert open_files >= min(most, 2**16)
 
     async def drive() -> None:
         async with httpx2.AsyncClient() as stranger:
@@ -168,9 +169,8 @@ def test_an_agent_works_through_a_session_that_is_killed_twice(place: Path) -> N
             assert "left: 0 evaluations, 1 profile" in await ask(other, "status")
             assert "- bottleneck:" in await ask(client, "profile", turn=1)
             assert "all profiles are used" in await ask(other, "profile", turn=4)
-            assert "all evaluations are used" in await ask(
-                client, "evaluate", source=f"# 2\n{RIGHT}"
-            )
+            more = await ask(client, "evaluate", source=f"# 2\n{RIGHT}")
+            assert "all evaluations are used" in more
             assert f"file: {run}/best/own_module.py" in await ask(client, "finish")
             assert "it is finished" in await ask(other, "evaluate", source="# 3")
 

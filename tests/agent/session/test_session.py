@@ -10,7 +10,7 @@ import pytest
 from agent.record.events import Evaluated, Event, ModelAnswered
 from agent.record.result import Stop
 from agent.session.session import Session
-from agent.session.tools import MOST_CHARACTERS, Answer
+from agent.session.tools import MOST_CALLS, MOST_CHARACTERS, Answer
 from evaluator.errors import InfrastructureError, KernelEndedError
 from evaluator.evaluation import Evaluation, EvaluationRequest, Status
 from tests.agent.crash_lab import die, in_child
@@ -52,13 +52,12 @@ def after(text: str) -> str:
 def test_an_answer_is_what_the_next_prompt_of_refine_says(tmp_path: Path, feedback: str) -> None:
     world = World(tmp_path / "refine")
     world.client.answer = lambda request: (RIGHT, WRONG, BETTER)[request.turn]
-    profiles = "P" in feedback
     world.run(problems=("first",), budget=3, feedback=feedback)
     with session_in(tmp_path / "session", problems=("first",), feedback=feedback) as session:
         answers = []
         for source in (RIGHT, WRONG):
             said = done(session, "evaluate", source=source)
-            if profiles:
+            if "P" in feedback:
                 done(session, "profile")
                 said = done(session, "evaluate", source=source)
             answers.append(said)
@@ -206,9 +205,8 @@ def test_a_finished_problem_stays_finished(tmp_path: Path) -> None:
     with session_in(tmp_path, world, confirm=1) as session:
         done(session, "evaluate", source=RIGHT)
         with ThreadPoolExecutor(4) as pool:
-            said = {each.result() for each in [pool.submit(done, session, "finish")] * 4}
-        assert len(said) == 1
-        assert "Its second verdict:" in said.pop()
+            (said,) = {each.result() for each in [pool.submit(done, session, "finish")] * 4}
+        assert "Its second verdict:" in said
         assert "without a correct kernel" in done(session, "finish", "second")
     with session_in(tmp_path, world, confirm=1, budget=9) as session:
         assert str(world.files.best_path("first").resolve()) in done(session, "finish")
@@ -252,6 +250,17 @@ def test_a_killed_session_goes_on_and_nothing_is_done_twice(
         assert "left: 2 evaluations" in done(session, "status")
     assert len(world.turns()) == 2
     assert set(world.diary.count("judge").values()) == {1}
+
+
+def test_a_flood_is_refused_whoever_still_waits_for_its_calls(tmp_path: Path) -> None:
+    together = threading.Barrier(MOST_CALLS + 1)
+    asked = ("read", {"problem": "first"}, lambda _: [together.wait(60), together.wait(60)])
+    with session_in(tmp_path) as session, ThreadPoolExecutor(MOST_CALLS) as pool:
+        calls = [pool.submit(session.call, *asked) for _ in range(MOST_CALLS)]
+        together.wait(60)
+        assert "Too many calls" in refused(session, "status")
+        together.wait(60)
+        assert {call.result().kind for call in calls} == {"done"} and done(session, "status")
 
 
 def test_two_clients_at_once_work_on_one_session(tmp_path: Path) -> None:

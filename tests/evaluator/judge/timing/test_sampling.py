@@ -40,7 +40,6 @@ def sampling(
         held=frozenset(),
         stopped="calls",
         cost=CallCost(signal_us=0.0, operator_us=20.0),
-        device_seconds=0.1,
         narrowing_seconds=0.0,
         blocks=len(candidate_us) + disturbed_blocks,
         decisive_blocks=len(candidate_us) + disturbed_blocks,

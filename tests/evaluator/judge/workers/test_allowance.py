@@ -12,7 +12,7 @@ from evaluator.judge.rejection import Rejection
 from evaluator.judge.workers import module_runner
 from evaluator.judge.workers.allowance import Allowance
 from evaluator.settings import Settings
-from tests.evaluator.made_requests import HONEST, evaluation_request
+from tests.evaluator.made_requests import HONEST, evaluation_request, forward
 
 _LIMIT = "evaluator.judge.workers.allowance._LIMIT_S"
 
@@ -44,6 +44,15 @@ def test_a_reply_that_keeps_the_judge_busy_ends_the_evaluation(judge, monkeypatc
 
 
 SLEEPS = "import time\n" + HONEST.replace("return ", "time.sleep(0.25)\n        return ")
+
+
+@pytest.mark.parametrize("right", [0, 8])
+def test_a_call_that_fails_has_had_the_device(judge, right):
+    fails = f"CALLS.append(time.sleep(2 * (len(CALLS) == {right})))\nassert len(CALLS) <= {right}"
+    body = f"{fails}\nreturn torch.relu(x * self.scale + self.bias) * 2.0"
+    failed = judge.evaluate(evaluation_request(forward(body, "import time\nCALLS = []")))
+    assert failed.reason == "forward_raised" and (failed.seconds.timing > 0) == (right > 0)
+    assert failed.seconds.device > 1
 
 
 def judged(judge: Judge, monkeypatch: pytest.MonkeyPatch, limit_s: float) -> Evaluation:
