@@ -71,6 +71,12 @@ FORMS = {
         "import os\nopen({outside!r}, 'w').write('was here')\n"
         "leaves(torch.rand(3, device='cuda'))\n"
     ),
+    "forges": (
+        "import json, os\n"
+        "call = {'args': [1.0], 'tensors': [{'shape': [3], 'dtype': '__class__'}]}\n"
+        "record = {'test': [call], 'sweep': [call], 'ended': ''}\n"
+        "open('record.json', 'w').write(json.dumps(record))\nos._exit(0)\n"
+    ),
     "optimiser": "optimiser(torch.rand(3, device='cuda', requires_grad=True))\n",
 }
 
@@ -93,10 +99,10 @@ def write_task(
 
 def write_checkout(folder: Path) -> Path:
     write_task(folder, "shifted", SHIFTED, SHIFTED_TEST)
-    for name in ("large", "leaves", "optimiser"):
+    for name in ("large", "leaves", "forges", "optimiser"):
         result = "torch.optim.SGD([x], lr=0.1)" if name == "optimiser" else "x + 1"
         reference = f"import torch\n\ndef {name}(x):\n    return {result}\n"
-        test = FORMS[name].format(outside=str(folder / "outside"))
+        test = FORMS[name].replace("{outside!r}", repr(str(folder / "outside")))
         write_task(folder, name, reference, test)
     write_task(folder, "picked", PICKED, "picked(torch.rand(9, device='cuda'))\n", (8, 9))
     bare = folder / "data" / "kernelbenchx" / "Math" / "bare.py"

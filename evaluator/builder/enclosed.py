@@ -31,6 +31,7 @@ _HARMLESS = ("/proc/cpuinfo", "/proc/meminfo", "/proc/stat")
 
 def main(order: dict[str, Any]) -> None:
     """Never returns, but for a trial."""
+    limits.prefer_oom_kill()  # the user nobody could not
     folder = Path(order["folder"])
     layers = ["clean environment"]
     if order["namespaces"]:
@@ -45,12 +46,11 @@ def main(order: dict[str, Any]) -> None:
     privileges.drop_capabilities()
     privileges.gain_nothing_by_exec()
     privileges.die_with_parent()
-    limits.prefer_oom_kill()
     limits.limit(
         memory_bytes=order["memory_bytes"],
         cpu_seconds=order["cpu_seconds"],
         file_bytes=order["file_bytes"],
-        processes=limits.most_processes(own_uid=False),
+        processes=order["processes"],
     )
     layers.append("resource limits")
     readable = [*order["visible"], *(["/proc"] if order["namespaces"] else _HARMLESS)]

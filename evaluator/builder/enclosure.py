@@ -59,13 +59,15 @@ class Enclosure:
         visible: Sequence[Path],
         environment: Mapping[str, str],
         memory_bytes: int = _MEMORY_BYTES,
+        processes: int = 4096,
     ) -> None:
-        """`visible`: folders to show besides the system's; `environment`: all that is passed on."""
+        """`visible`: folders to show besides the system's; `environment`: all that is passed on;
+        `processes`: at most so many of the user's, whom all commands share."""
         self._cache = cache
         system = (path for path in _SYSTEM if Path(path).exists())
         self._visible = (*system, *(str(path) for path in visible))
         self._environment = dict(environment)
-        self._memory_bytes = memory_bytes
+        self._memory_bytes, self._processes = memory_bytes, processes
         self._namespaces: bool | None = None
         self._held: tuple[str, ...] = ()
         self._preparing = threading.Lock()
@@ -120,6 +122,7 @@ class Enclosure:
             "visible": self._visible,
             "namespaces": self._namespaces,
             "memory_bytes": self._memory_bytes,
+            "processes": self._processes,
             "file_bytes": _FILE_BYTES,
             "cpu_seconds": int(timeout_s) + 10,
             "environment": self._environment | {"HOME": str(home), "TMPDIR": str(home)},

@@ -38,6 +38,10 @@ def _write(task: TaskFiles, recording: Recording) -> None:
         write_plain(target, _source(task, recording))
     except UnrecordableError as error:
         write_plain(target.with_suffix(".txt"), str(error))
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        # A file may write a record of its own.
+        said = f"the record of its calls is not one of ours: {type(error).__name__}"
+        write_plain(target.with_suffix(".txt"), said)
 
 
 def _source(task: TaskFiles, recording: Recording) -> str:

@@ -23,6 +23,7 @@ _SCRIPT = Path(__file__).with_name("confined.py")
 _TIMEOUT_S = 240.0
 _MEMORY_BYTES = 16 * 2**30
 """Of address space, of which PyTorch for CUDA takes a good part."""
+_PROCESSES = 256
 _MOST_BYTES = 2**26
 
 
@@ -63,7 +64,7 @@ class Recording:
         shown = [p for p in sorted(needed) if p.exists() and needed.isdisjoint(p.parents)]
         environment = {"PATH": os.defpath, "PYTHONPATH": str(packages), "CUDA_VISIBLE_DEVICES": ""}
         environment |= {"OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
-        self._walls = Enclosure(self.cache, shown, environment, memory_bytes=_MEMORY_BYTES)
+        self._walls = Enclosure(self.cache, shown, environment, _MEMORY_BYTES, _PROCESSES)
 
     def record(self, task: FunctionTask) -> CallRecord:
         """Raises `UnrecordableError`, and `OSError` where no process can be confined."""

@@ -78,11 +78,12 @@ def test_what_cannot_be_judged_is_one_line_and_the_others_go_on(
     assert [problem.id for problem in load_suite(suite)] == ["picked", "shifted"]
     said = [line for line in capfd.readouterr().err.splitlines() if "cannot be judged" in line]
     reasons = {line.split()[1]: line for line in said}
-    assert reasons.keys() == {"bare", "large", "leaves", "optimiser"}
+    assert reasons.keys() == {"bare", "large", "leaves", "forges", "optimiser"}
     assert "no line of 146 #" in reasons["bare"]
     assert "the test raised RuntimeError" in reasons["large"]
     assert "the test raised" in reasons["leaves"] and not (checkout / "outside").exists()
     assert "returns an optimiser" in reasons["optimiser"]
+    assert "not one of ours" in reasons["forges"]
     with pytest.raises(UsageError, match="cannot be judged"):
         load_problem("bare", suite)
     with pytest.raises(UsageError, match="no checkout of KernelBench-X"):
