@@ -6,6 +6,8 @@ import pytest
 import torch
 
 from evaluator.evaluation import Status
+from evaluator.judge.context.judge_memory import JudgeMemory
+from evaluator.judge.context.problem_facts import examine
 from evaluator.judge.inputs.draws import Draws
 from evaluator.judge.inputs.input_kinds import InputKinds
 from evaluator.judge.problem.reference import Reference
@@ -121,6 +123,16 @@ def test_random_operators_are_judged_under_equal_seeds(evaluate):
             "return torch.dropout(x, 0.5, True)",
         ):
             assert evaluate(candidate(body), DROPOUT, protocol=protocol).reason == "wrong_values"
+
+
+def test_dropout_of_few_numbers_is_random_however_they_fall() -> None:
+    few = task("return torch.dropout(x, 0.2, True)", x="torch.randn(3)")
+    device, rules = torch.device("cpu"), RULES["refinery"]
+    for source, is_random in ((few, True), (few.replace("True", "False"), False)):
+        for _ in range(20):
+            reference = Reference(source, device, Precision.FP32)
+            facts, _values = examine(reference, rules, JudgeMemory(device))
+            assert facts.is_random is is_random
 
 
 def test_a_draw_that_the_reference_does_not_take_is_never_handed_out():
