@@ -28,6 +28,7 @@ from evaluator.builder.work_folder import work_folder
 from evaluator.walls.bait import bait
 from evaluator.walls.demands import COMPILER
 from evaluator.walls.environment import python_path
+from evaluator.walls.limits import SHARED_PROCESSES
 from evaluator.walls.privileges import NOBODY
 
 _MEMORY_BYTES = 16 * 2**30
@@ -59,7 +60,7 @@ class Enclosure:
         visible: Sequence[Path],
         environment: Mapping[str, str],
         memory_bytes: int = _MEMORY_BYTES,
-        processes: int = 4096,
+        processes: int = SHARED_PROCESSES,
     ) -> None:
         """`visible`: folders to show besides the system's; `environment`: all that is passed on;
         `processes`: at most so many of the user's, whom all commands share."""

@@ -154,8 +154,7 @@ class _Program:
 
 
 def _items(args: Any) -> list[Any]:
-    items: list[Any] = args["tuple"] if isinstance(args, dict) else args
-    return items
+    return list(args["tuple"] if isinstance(args, dict) else args)
 
 
 def _is_lost(identity: list[Part], factor: list[list[Part]]) -> bool:

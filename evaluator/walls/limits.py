@@ -7,7 +7,7 @@ import os
 import resource
 from pathlib import Path
 
-_SHARED_PROCESSES = 4096
+SHARED_PROCESSES = 4096
 _FEWEST_PROCESSES = 512
 _PROCESSES_A_CPU = 16
 _MOST_BYTES = 2**63 - 1
@@ -19,7 +19,7 @@ def most_processes(*, own_uid: bool) -> int:
     The kernel counts them by user: one that is shared needs room for all who share it.
     """
     if not own_uid:
-        return _SHARED_PROCESSES
+        return SHARED_PROCESSES
     return max(_FEWEST_PROCESSES, _PROCESSES_A_CPU * (os.cpu_count() or 1))
 
 
