@@ -19,7 +19,7 @@ from evaluator.protocol import RULES
 from evaluator.reason import Reason
 from evaluator.record import Record
 from evaluator.settings import BaselineName, Settings
-from problems.case import Case, Served
+from problems.case import Case, Served, spread
 from problems.function import with_model
 from problems.problem import Problem
 from problems.sizes import SizeClass
@@ -399,8 +399,11 @@ class ProblemRequest(Record):
         return self.model_copy(update={"settings": settings})
 
     def at_each_case(self) -> list[Self]:
-        """What the judge is asked at each case that is timed, one after another; the sizes of the
-        others are hidden ones of the first. Itself where there are no cases.
+        """What the judge is asked at each case that is timed, one after another. Itself where there
+        are no cases.
+
+        Where some are timed, as in a search, three of the hidden sizes and two cases of the others
+        are checked with the first: all would take longer than timing does.
 
         Under a protocol that sweeps: at the hidden sizes, and then at each case that is timed."""
         if not self.cases:
@@ -413,8 +416,10 @@ class ProblemRequest(Record):
             tested = {"reference": first, "hidden_references": tuple(more), "is_timed": False}
             swept = [{"reference": c.reference, "decides": False} for c in self.cases[:timed]]
             return [one.model_copy(update=tested), *(bare.model_copy(update=u) for u in swept)]
-        untimed = (case.reference for case in self.cases[timed:])
-        heaviest = one.model_copy(update={"hidden_references": (*self.hidden_references, *untimed)})
+        hidden = self.hidden_references
+        if untimed := [case.reference for case in self.cases[timed:]]:
+            hidden = (*spread(hidden, 3), *spread(untimed, 3)[1:])
+        heaviest = one.model_copy(update={"hidden_references": hidden})
         others = [bare.model_copy(update={"reference": c.reference}) for c in self.cases[1:timed]]
         return [heaviest, *others]
 

@@ -129,7 +129,7 @@ class Settings(JudgeOptions):
     threads: int | None = None
     """None: all cores."""
     timed_cases: int | None = None
-    """How many of a problem's cases are timed, the heaviest; all are verified. None: all."""
+    """How many of a problem's cases are timed, the heaviest. None: all."""
     fresh_workers: bool = False
     """Baselines run in workers of their own as well, instead of those that served before."""
 

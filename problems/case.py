@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 from pydantic import BaseModel, ConfigDict
 
 from problems.sizes import SizeClass, declared_cases, with_sizes
+
+Item = TypeVar("Item")
 
 
 class Served(BaseModel):
@@ -27,6 +32,12 @@ class Served(BaseModel):
 class Case(Served):
     reference: str
     """The problem's source with these sizes substituted."""
+
+
+def spread(items: Sequence[Item], count: int) -> list[Item]:
+    """At most so many of them, over two: the first, the last, and between."""
+    step = max(1.0, (len(items) - 1) / (count - 1))
+    return [items[round(n * step)] for n in range(min(count, len(items)))]
 
 
 def cases_of(source: str, size_class: SizeClass) -> tuple[Case, ...]:

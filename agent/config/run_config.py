@@ -177,8 +177,8 @@ class RunSettings(JudgeOptions):
     search_cases: Annotated[
         int,
         CommandOption(
-            "Of a problem's CASES: how many are timed in each turn, the heaviest. All are "
-            "verified, and the second verdict times all.",
+            "Of a problem's CASES: how many are timed in each turn, the heaviest. Two others "
+            "are verified, and the second verdict times all.",
             "N",
         ),
     ] = Field(default=3, ge=1)

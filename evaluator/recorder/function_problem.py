@@ -9,12 +9,15 @@ from collections.abc import Sequence
 
 from evaluator.recorder.program import Part, RecordedCall, UnrecordableError, listed
 from evaluator.recorder.recording import CallRecord
+from problems.case import spread
 from problems.kernelbench_x import TaskFiles
 
 _ON_CPU_BYTES = 2**22
 """Of a call's arguments: a judge on a CPU times no larger ones, if there are such."""
 _MOST_BYTES = 2**34
 """A judge holds several times as much; the suite's own machines have no room for more either."""
+_QUICK_BYTES = 2**28
+"""A search times no larger ones, if there are such: they exceed all caches."""
 _SEARCHED = 3
 """So many sizes of a sweep come first, for a search, and as many are timed on a CPU."""
 
@@ -99,13 +102,14 @@ def problem_source(task: TaskFiles, function: ast.FunctionDef, record: CallRecor
         parts = signature.arguments(call)
         timed[_text(parts)] = call, parts
     hidden = dict.fromkeys(_text(signature.arguments(call)) for call in record.test)
-    calls = [call for call, _ in timed.values()]
-    names, expression, rows = _cases([parts for _, parts in timed.values()])
-    small = _spread([n for n, call in enumerate(calls) if call.bytes <= _ON_CPU_BYTES])
-    for n, (row, call) in enumerate(zip(rows, calls, strict=True)):
-        on_cpu = n in (small or [len(calls) - 1])
-        row += ['"weight": 1', *([] if on_cpu else ['"on": "gpu"']), *_counts(call)]
-    order = dict.fromkeys([*_spread([*range(len(calls))]), *range(len(calls))])
+    quick = [text for text, (call, _) in timed.items() if call.bytes <= _QUICK_BYTES] or [*timed]
+    order = [*dict.fromkeys([*spread(quick, _SEARCHED), *timed])]
+    small = [text for text, (call, _) in timed.items() if call.bytes <= _ON_CPU_BYTES]
+    on_cpu = spread(small, _SEARCHED) or [*timed][-1:]
+    names, expression, rows = _cases([timed[text][1] for text in order])
+    for text, row in zip(order, rows, strict=True):
+        on = [] if text in on_cpu else ['"on": "gpu"']
+        row += ['"weight": 1', *on, *_counts(timed[text][0])]
     lines = [
         *(f"# {line}".rstrip() for line in words.splitlines()),
         "",
@@ -122,7 +126,7 @@ def problem_source(task: TaskFiles, function: ast.FunctionDef, record: CallRecor
         *names,
         f"arguments = lambda: {expression}",
         "CASES = [",
-        *(f"    {{{', '.join(rows[n])}}}," for n in order),
+        *(f"    {{{', '.join(row)}}}," for row in rows),
         "]",
         "HIDDEN_SIZES = [",
         *(f'    {{"arguments": lambda: {text}}},' for text in hidden if text not in timed),
@@ -170,14 +174,6 @@ def _form(call: Sequence[Part]) -> list[str]:
 
 def _text(call: Sequence[Part]) -> str:
     return "".join(part if isinstance(part, str) else repr(part) for part in call)
-
-
-def _spread(numbers: list[int]) -> list[int]:
-    """Few of them: the first, the last, and between."""
-    if len(numbers) <= _SEARCHED:
-        return numbers
-    step = (len(numbers) - 1) / (_SEARCHED - 1)
-    return [numbers[round(n * step)] for n in range(_SEARCHED)]
 
 
 def _encoded(name: str, default: str | None) -> object:

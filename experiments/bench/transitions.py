@@ -67,7 +67,6 @@ def command(
     given: dict[str, object],
     folder: Annotated[Path, typer.Argument(help="Its *.jsonl have code before and after rounds.")],
     out: Annotated[Path, typer.Argument(help="JSON lines that are gone on with; a page beside.")],
-    cases: Annotated[int | None, typer.Option(help="Sizes that are timed of a task. [all]")] = None,
 ) -> None:
     """Judge both sides of each transition. Tasks: --suite, else KernelBench-X's in DIR itself.
 
@@ -80,8 +79,7 @@ def command(
     for executor, problem in run.until_time_is_up(waiting, lines):
         for code, kernel, protocol in _left(problem.name, transitions, lines.rows):
             request = run.request(code, problem)
-            update = {"protocol": protocol, "timed_cases": cases}
-            settings = request.settings.model_copy(update=update)
+            settings = request.settings.model_copy(update={"protocol": protocol})
             made = attempt(executor, request.model_copy(update={"settings": settings}))
             found = made.evaluation.findings if made.evaluation else ()
             row = dict(row_of(problem.name, made)) | {"kernel": kernel, "findings": found}

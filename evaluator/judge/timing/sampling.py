@@ -31,7 +31,7 @@ LEAST_BLOCKS_EVER = 9
 _LEAST_BLOCKS_OF_SEVERAL = 6
 """Of each of several workers: with fewer, work before the start is neither found nor charged."""
 _MOST_BLOCKS = 400
-_ALTERNATING_BLOCKS = 18
+_ALTERNATING_BLOCKS = 12
 """Blocks of the first worker that alternate between others and held calls; then, and in further
 workers, one in four is of others."""
 HOLD_S = 0.5

@@ -90,7 +90,8 @@ class Zygote:
             self._process = subprocess.Popen(
                 python_module(
                     "evaluator.worker.zygote",
-                    *(str(theirs.fileno()), str(self._folder), program, *map(str, hidden)),
+                    *(str(theirs.fileno()), str(self._folder), program, device),
+                    *map(str, hidden),
                 ),
                 pass_fds=[theirs.fileno()],
                 env=clean_environment(scratch) | _OPENMP | dict(environment or {}),

@@ -38,6 +38,10 @@ class SuiteOptions(Record):
     timing_seconds: Annotated[float, CommandOption("Longest time spent on timing, each.", "S")] = (
         0.5
     )
+    cases: Annotated[
+        int | None,
+        CommandOption("Sizes that are timed of a task that lists several.", "N", default="all"),
+    ] = None
     limit_s: Annotated[
         float | None,
         CommandOption("Stop in time for this; the same command goes on.", "S", ("--seconds",)),
@@ -108,6 +112,7 @@ def suite_run(given: Mapping[str, object]) -> tuple[SuiteRun, Path | None]:
         settings=Settings(
             device=resolve_device(asked.device),
             timing_seconds=asked.timing_seconds,
+            timed_cases=asked.cases,
             audit="never",
         ),
         limit_s=asked.limit_s,
