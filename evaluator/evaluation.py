@@ -276,7 +276,8 @@ class DeviceMemory(Record):
 
 
 class Seconds(Record):
-    """Where the evaluation's time went; `device` is the time that the device was ours."""
+    """Where the evaluation's time went; `device` is what the candidate's imports, constructors and
+    calls took of `judge`."""
 
     build: float = 0.0
     judge: float = 0.0
@@ -400,10 +401,7 @@ class ProblemRequest(Record):
 
     def at_each_case(self) -> list[Self]:
         """What the judge is asked at each case that is timed, one after another. Itself where there
-        are no cases.
-
-        Where some are timed, as in a search, three of the hidden sizes and two cases of the others
-        are checked with the first: all would take longer than timing does.
+        are no cases. Two of the others are hidden ones of the first: all would take too long.
 
         Under a protocol that sweeps: at the hidden sizes, and then at each case that is timed."""
         if not self.cases:
@@ -416,9 +414,8 @@ class ProblemRequest(Record):
             tested = {"reference": first, "hidden_references": tuple(more), "is_timed": False}
             swept = [{"reference": c.reference, "decides": False} for c in self.cases[:timed]]
             return [one.model_copy(update=tested), *(bare.model_copy(update=u) for u in swept)]
-        hidden = self.hidden_references
-        if untimed := [case.reference for case in self.cases[timed:]]:
-            hidden = (*spread(hidden, 3), *spread(untimed, 3)[1:])
+        untimed = [case.reference for case in self.cases[timed:]]
+        hidden = (*self.hidden_references, *spread(untimed, 3)[-2:])
         heaviest = one.model_copy(update={"hidden_references": hidden})
         others = [bare.model_copy(update={"reference": c.reference}) for c in self.cases[1:timed]]
         return [heaviest, *others]

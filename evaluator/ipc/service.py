@@ -53,7 +53,7 @@ class Service:
             with self._sending:
                 channel.send(Kind.REQUEST, question)
             while (message := channel.receive()).kind in self._told:
-                self._told[message.kind](message.payload.decode())
+                self._told[message.kind](message.payload.decode(errors="replace"))
             return answer_of(message)
         except WireError as error:
             raise self._died(channel, error) from None
@@ -172,7 +172,7 @@ def answer_of(message: Message) -> bytes:
         return message.payload
     if message.kind is not Kind.ERROR:
         raise WireError(f"{message.kind.name} is no answer")
-    name, _, text = message.payload.decode().partition("\n")
+    name, _, text = message.payload.decode(errors="replace").partition("\n")
     raise errors.named(name, text)
 
 

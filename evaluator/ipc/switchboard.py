@@ -22,9 +22,11 @@ class Switchboard(Service):
         super().__init__(module, *arguments)
         self._lock = threading.Lock()
 
-    def ask(self, question: bytes, timeout_s: float | None = None) -> bytes:
-        """The answer; raises as `Service.ask`, and `TimeoutError` once it has ended a process that
-        did not answer in time."""
+    def ask(
+        self, question: bytes, timeout_s: float | None = None, most_bytes: int | None = None
+    ) -> bytes:
+        """The answer, of at most `most_bytes`; raises as `Service.ask`, and `TimeoutError` once it
+        has ended a process that did not answer in time."""
         mine, theirs = pair()
         with self._lock, theirs:
             switch = self.start()
@@ -35,7 +37,7 @@ class Switchboard(Service):
                 raise self._died(switch, error) from None
         try:
             mine.send(Kind.REQUEST, question, timeout_s=timeout_s)
-            return answer_of(mine.receive(timeout_s))
+            return answer_of(mine.receive(timeout_s, most_bytes))
         except WireTimeoutError:
             with self._lock:
                 self._stop(patience_s=0.0)

@@ -143,7 +143,7 @@ class Channel:
         poll.register(self._socket, select.POLLIN)
         return bool(poll.poll(1000 * timeout_s))
 
-    def receive(self, timeout_s: float | None = None) -> Message:
+    def receive(self, timeout_s: float | None = None, most_bytes: int | None = None) -> Message:
         """The next message; raises `WireTimeoutError`, `ClosedError` or `WireError`."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         head, fds = self._exactly(_HEADER.size, deadline, with_fds=self._takes_fds)
@@ -154,7 +154,7 @@ class Channel:
             kind = Kind(number)
         except ValueError:
             raise WireError(f"unknown kind {number}") from None
-        if length > _LIMITS.get(kind, _TRUSTED_LIMIT):
+        if length > (most_bytes or _LIMITS.get(kind, _TRUSTED_LIMIT)):
             raise WireError(f"{kind.name} of {length} bytes is too long")
         payload, _ = self._exactly(length, deadline, with_fds=False)
         return Message(kind, payload, tuple(fds))

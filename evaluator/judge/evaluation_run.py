@@ -185,7 +185,6 @@ class EvaluationRun:
             runner.close()
             raise
         runner.called_s = call.wall_us / 1e6
-        self.allowance.device_s += runner.called_s
         runner.note_memory()
         if self.decides:
             self.verified.verify(outputs)

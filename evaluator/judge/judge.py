@@ -147,7 +147,7 @@ class Judge:
             waiting=waiting_s,
             timing=run.timing_seconds,
             narrowing=run.narrowing_seconds,
-            device=run.allowance.device_s,
+            device=run.allowance.spent_s,
         )
         return Evaluation(
             status=rejection.status if rejection else Status.CORRECT,

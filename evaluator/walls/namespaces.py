@@ -106,12 +106,15 @@ class Born:
     When it is killed, everything in there dies. None: it has no namespace of its own."""
 
 
-def fork_apart() -> Born:
+def fork_apart(*, stops: bool = False) -> Born:
     """Fork into a new PID namespace, and an IPC one that ends with it; raises `OSError`.
 
     An intermediate process starts the namespace, has two children and exits. They become this
     process's own, because it is the reaper of orphans below it. So their pids are known here, and
     this process stays where it is, to which a process without root could not return.
+
+    `stops`: at SIGUSR1 the namespace's first process stops all others in one step, which no fork
+    escapes, and lets them go on at SIGUSR2.
     """
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     handles = [*os.pipe()]
@@ -132,6 +135,9 @@ def fork_apart() -> Born:
             unshare(CLONE_NEWPID | CLONE_NEWIPC)
             init = os.fork()
             if init == 0:
+                if stops:
+                    signal.signal(signal.SIGUSR1, lambda *_: os.kill(-1, signal.SIGSTOP))
+                    signal.signal(signal.SIGUSR2, lambda *_: os.kill(-1, signal.SIGCONT))
                 _be_init(gate, owner)
             try:
                 worker = os.fork()

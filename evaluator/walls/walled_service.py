@@ -35,14 +35,17 @@ def main(fd: int, folder: Path, lent: Path, memory: int, module: str, *arguments
     enclosed = enclose(_TOOLS)
     if "mount_namespace" not in enclosed or not can_fork_apart():
         raise OSError("no namespaces can be made")
-    born = fork_apart()
+    born = fork_apart(stops=True)
     if born.pid:
-        assert born.init is not None
+        init = born.init
+        assert init is not None
+        for each in (signal.SIGUSR1, signal.SIGUSR2):
+            signal.signal(each, lambda number, _: os.kill(init, number))
         group = MemoryGroup(groups, memory) if groups is not None else None
         if group is not None:
             group.add(born.pid)
         _stand_by(fd, born.pid)
-        os.kill(born.init, signal.SIGKILL)
+        os.kill(init, signal.SIGKILL)
         if group is not None:
             group.close()
         os._exit(0)

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -108,6 +108,12 @@ def command(
             print(f"token: {token}")
         sys.stdout.flush()
 
+    def leave(code: int) -> NoReturn:
+        # Threads still wait for judges, which end with this process, and all they started.
+        if sent is not None:
+            sent.scratch.cleanup()
+        os._exit(code)
+
     versions = {name: importlib.metadata.version(name) for name in ("kernel-refinery", "torch")}
     about = {
         "devices": devices,
@@ -123,11 +129,10 @@ def command(
             about,
             body_mib * 2**20,
         )
-        in_good_order = asyncio.run(_until_signalled(server, port, grace, announce))
+        in_good_order = asyncio.run(_until_signalled(server, port, grace, announce, leave))
         if not in_good_order:
-            # Threads still wait for judges, which end with this process, and all they started.
             print("--grace is over: what is under way is given up", file=sys.stderr, flush=True)
-            os._exit(1)
+            leave(1)
 
 
 def read_token(path: Path) -> str:
@@ -167,13 +172,17 @@ def problem_finder(suite: Path | None) -> Callable[[str], Problem]:
 
 
 async def _until_signalled(
-    server: RewardServer, port: int, grace_s: float, announce: Callable[[str], None]
+    server: RewardServer,
+    port: int,
+    grace_s: float,
+    announce: Callable[[str], None],
+    leave: Callable[[int], NoReturn],
 ) -> bool:
     stop = asyncio.Event()
 
     def stop_or_end() -> None:
         if stop.is_set():
-            os._exit(INTERRUPTED)
+            leave(INTERRUPTED)
         stop.set()
 
     for each in (signal.SIGINT, signal.SIGTERM):

@@ -22,6 +22,9 @@ from tools.serve.dispatch import Dispatch, StoppingError
 HOST = "127.0.0.1"
 _BODY_S = 60.0
 """How long a client may take to send its body, or to read a line."""
+_MOST_BODIES = 8
+"""Of the largest, in memory at a time."""
+_TOLD = ("Allow", "Retry-After")
 _SHUTDOWN_TIMEOUT_S = 5.0
 """How long a client may take to read its last lines, once everything is answered."""
 
@@ -38,6 +41,8 @@ class RewardServer:
     """Of a body."""
     _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
     """To read a large body stops all threads for a moment; others get their turns in between."""
+    _arriving: int = 0
+    """Bytes of bodies that are not read to their end."""
 
     async def run(
         self, port: int, stop: asyncio.Event, limit_s: float, announce: Callable[[str], None]
@@ -84,8 +89,8 @@ class RewardServer:
             try:
                 return await handler(request)
             except web.HTTPException as error:
-                allowed = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}
-                return _refusal(error.status, error.reason, allowed)
+                told = {key: error.headers[key] for key in _TOLD if key in error.headers}
+                return _refusal(error.status, error.reason, told)
             except Exception:  # noqa: BLE001 - the boundary of a request, which records
                 traceback.print_exc()
                 return _refusal(500, "an error of the server, which has recorded it")
@@ -131,13 +136,20 @@ class RewardServer:
     async def _read(self, request: web.Request) -> BatchRequest:
         if (request.content_length or 0) > self.most_bytes:
             raise web.HTTPRequestEntityTooLarge(self.most_bytes, request.content_length or 0)
-        if request.headers.get("Expect", "").lower() == "100-continue":
-            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        async with asyncio.timeout(_BODY_S):
-            # A clone, or else the request would keep its body while its candidates wait.
-            body = await request.clone().read()
-        async with self._reading:
-            return await asyncio.to_thread(read_batch, body, self.dispatch.room)
+        size = request.content_length or self.most_bytes
+        if self._arriving + size > _MOST_BODIES * self.most_bytes:
+            raise web.HTTPTooManyRequests(headers={"Retry-After": "5"})
+        self._arriving += size
+        try:
+            if request.headers.get("Expect", "").lower() == "100-continue":
+                await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            async with asyncio.timeout(_BODY_S):
+                # A clone, or else the request would keep its body while its candidates wait.
+                body = await request.clone().read()
+            async with self._reading:
+                return await asyncio.to_thread(read_batch, body, self.dispatch.room)
+        finally:
+            self._arriving -= size
 
     def _jobs(self, asked: BatchRequest) -> list[Job]:
         """Raises `MalformedError` for a problem that the suite does not have."""

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from evaluator.builder.builder import Builder
 from evaluator.errors import InfrastructureError
@@ -27,32 +27,28 @@ from tools.serve.walled_judge import Asked
 
 _MOST_ANSWER_BYTES = 2**18
 """It may wait for its client to read it."""
-_STOP_S = 5.0
-_LOOKS = 2
+_STOP_S, _OURS = 5.0, 2
 _FIELDS = ("evaluation", "diagnosis", "profile")
 
 
 @dataclass(eq=False)
 class _Kept:
     judge: Switchboard
-    stopped: set[int] = field(default_factory=set)
+    stopped: bool = False
 
     def let_go(self) -> None:
-        for pid in self.stopped:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
-        self.stopped.clear()
+        if self.stopped and (first := self.judge.pid) is not None:
+            os.kill(first, signal.SIGUSR2)
+        self.stopped = False
 
     def stop(self) -> None:
         """Nothing of it runs any more: what cannot be stopped is ended."""
-        end, quiet, first = time.monotonic() + _STOP_S, 0, self.judge.pid
-        while first is not None and quiet < _LOOKS:
-            running = {t.process for t in tasks(first) if t.state not in "TtZX"} - {first}
-            quiet = 0 if running else quiet + 1
-            self.stopped |= running
-            for pid in running:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGSTOP)
+        if (first := self.judge.pid) is None:
+            return
+        os.kill(first, signal.SIGUSR1)
+        end, self.stopped = time.monotonic() + _STOP_S, True
+        # Two are ours, outside and inside its namespace.
+        while len({t.process for t in tasks(first) if t.state not in "TtZX"}) > _OURS:
             if time.monotonic() > end:
                 self.judge.hang_up()
                 return
@@ -66,11 +62,12 @@ class SentProblems:
         `UsageError` where this machine lacks a wall. Nothing of a problem is run or read here."""
         insist("--accept-problems")
         self._settings, self._profiles = settings, profiles
-        self._most, self._limit_s = most, limit_s
+        # Of one user, all would share what may be under way in messages.
+        self._most, self._limit_s = most if os.geteuid() == 0 else 1, limit_s
         self._kept: dict[str, _Kept] = {}
         """The one that was used last comes last."""
         self._turn = threading.Lock()
-        self._scratch = tempfile.TemporaryDirectory(prefix="refinery-")
+        self.scratch = tempfile.TemporaryDirectory(prefix="refinery-")
         self._lent = cache_folder() / "lent"
         """What each judge would have to build and to measure first."""
         Builder(self._lent, cuda_arch=describe(settings.device).cuda_architecture).warm_up()
@@ -106,7 +103,7 @@ class SentProblems:
         return _Kept(
             Switchboard(
                 "evaluator.walls.walled_service",
-                self._scratch.name,
+                self.scratch.name,
                 str(self._lent),
                 str(memory),
                 "tools.serve.walled_judge",
@@ -127,21 +124,22 @@ class SentProblems:
         """What it answers is a client's word: fields of an answer, but nothing else of them is
         known."""
         try:
-            answer = kept.judge.ask(asked.model_dump_json().encode(), self._limit_s)
+            answer = kept.judge.ask(
+                asked.model_dump_json().encode(), self._limit_s, _MOST_ANSWER_BYTES
+            )
         except TimeoutError:
             said = f"problem {asked.name}: took longer than {self._limit_s:g} s"
             return {"refused": one_line(said)}
-        if len(answer) <= _MOST_ANSWER_BYTES:
-            with suppress(ValueError, RecursionError):
-                found = json.loads(answer)
-                if isinstance(found, dict) and "refused" in found:
-                    return {"refused": one_line(str(found["refused"]))}
-                if isinstance(found, dict):
-                    return {name: found[name] for name in _FIELDS if name in found}
+        with suppress(ValueError, RecursionError):
+            found = json.loads(answer)
+            if isinstance(found, dict) and "refused" in found:
+                return {"refused": one_line(str(found["refused"]))}
+            if isinstance(found, dict):
+                return {name: found[name] for name in _FIELDS if name in found}
         return {"refused": one_line(f"problem {asked.name}: its judge gave no good answer")}
 
     def close(self) -> None:
         for kept in self._kept.values():
             kept.judge.close()
         self._kept.clear()
-        self._scratch.cleanup()
+        self.scratch.cleanup()

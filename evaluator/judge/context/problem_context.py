@@ -100,13 +100,8 @@ class ProblemContext:
         if self.sequence is not None:
             self.sequence.add(runner, draw)
         laid, flush = self.draws.laid(draw), self.flush.tensor if flushes else None
-        begin = time.monotonic()
-        try:
-            with runner.call(laid, random_seed=draw.random_seed, flush=flush, **options) as call:
-                yield call
-        except Exception:
-            runner.said.allowance.device_s += time.monotonic() - begin
-            raise
+        with runner.call(laid, random_seed=draw.random_seed, flush=flush, **options) as call:
+            yield call
 
     def expected(self, draw: Draw) -> list[torch.Tensor]:
         for each in self._up_to(draw):

@@ -23,8 +23,6 @@ class Allowance:
     limit_s: float = math.inf
     """Of imports, constructors and calls, without builds."""
     spent_s: float = 0.0
-    device_s: float = 0.0
-    """Of calls: by their own times, or until they failed."""
     _left_s: float = field(default_factory=lambda: _LIMIT_S)
 
     @property

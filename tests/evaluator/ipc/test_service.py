@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.errors import DeviceError, InfrastructureError, JudgeDiedError
-from evaluator.ipc.service import Service
+from evaluator.errors import BugError, DeviceError, InfrastructureError, JudgeDiedError
+from evaluator.ipc.service import Service, answer_of
+from evaluator.ipc.wire import Kind, Message
 from tests.evaluator.processes import is_running, still_running
 
 
@@ -87,6 +88,11 @@ def test_no_answer_or_a_malformed_one_ends_it(service: Service, question: bytes,
     assert not is_running(pid)
     assert service.ask(b"and on") == b"and on"
     assert service.pid not in (None, pid)
+
+
+def test_an_error_that_is_no_text_is_told_as_far_as_it_is() -> None:
+    with pytest.raises(BugError, match=r"^why \ufffd$"):
+        answer_of(Message(Kind.ERROR, b"BugError\nwhy \xff"))
 
 
 def test_killed_while_it_is_asked(service: Service) -> None:

@@ -53,7 +53,9 @@ def test_a_process_that_is_too_slow_is_ended(switchboard: Switchboard) -> None:
     with pytest.raises(TimeoutError, match=r"^no answer in 0\.2 s$"):
         switchboard.ask(b"sleep 60", timeout_s=0.2)
     assert not is_running(pid)
-    assert switchboard.ask(b"and on") == b"and on"
+    with pytest.raises(JudgeDiedError, match="RESPONSE of 6 bytes is too long"):
+        switchboard.ask(b"and on", most_bytes=5)
+    assert switchboard.ask(b"and on", most_bytes=6) == b"and on"
 
 
 def test_closing_ends_it_whatever_it_is_at(switchboard: Switchboard, tmp_path: Path) -> None:

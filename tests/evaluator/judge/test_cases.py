@@ -25,6 +25,7 @@ from evaluator.executor.local import LocalExecutor
 from evaluator.judge.cases import checked_at_each, counted, judged_at_each, weighted
 from evaluator.rival import CheckRequest, Rival
 from evaluator.settings import BaselineName, Settings
+from problems.case import Case
 from problems.loader import load_problem
 from tests.agent.made_records import turn
 from tests.evaluator.made_evaluations import correct, timing
@@ -104,6 +105,15 @@ def test_pytorchs_times_are_weighted_too(tmp_path: Path) -> None:
     assert found.eager_us == pytest.approx((7 * 30 + 2 * 12) / 9)
     assert found.compile_us is None and found.measured_at
     assert next(times, "all asked") == "all asked"
+
+
+def test_few_of_the_sizes_that_are_not_timed_are_checked() -> None:
+    cases = tuple(Case(sizes={"n": str(n)}, weight=1 / 9, reference=str(n)) for n in range(9))
+    known = {"problem_id": "p", "reference": "0", "hidden_references": ("small",), "cases": cases}
+    one = CheckRequest.model_validate({**known, "settings": Settings(timed_cases=2)})
+    first, second = one.at_each_case()
+    assert (first.reference, second.reference) == ("0", "1")
+    assert first.hidden_references == ("small", "5", "8") and not second.hidden_references
 
 
 def test_the_weighted_speedup_is_that_of_the_summed_times() -> None:

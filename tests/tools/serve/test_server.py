@@ -234,14 +234,19 @@ def test_a_body_is_asked_for_where_it_may_be_taken(running: ServerAtHand) -> Non
         ("wrong", 20, "magic", b"401"),
         (running.token, 2**30, "100-continue", b"413"),
         (running.token, 20, "100-continue", b"100"),
+        # So many are in memory at a time.
+        (running.token, 2**20, "100-continue", b"100"),
     ):
         head = (
             f"POST /evaluations HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n"
             f"Authorization: Bearer {token}\r\nExpect: {expected}\r\n\r\n"
         )
-        with socket.create_connection(("127.0.0.1", running.port), PATIENCE_S) as client:
-            client.sendall(head.encode())
-            assert client.recv(10_000).split()[1] == status
+        with ExitStack() as stack:
+            for each in [status] if length != 2**20 else [status] * 8 + [b"429"]:
+                address = ("127.0.0.1", running.port)
+                client = stack.enter_context(socket.create_connection(address, PATIENCE_S))
+                client.sendall(head.encode())
+                assert client.recv(10_000).split()[1] == each
 
 
 def test_a_batch_that_does_not_fit_is_refused_whole(running: ServerAtHand) -> None:

@@ -46,13 +46,14 @@ def test_a_reply_that_keeps_the_judge_busy_ends_the_evaluation(judge, monkeypatc
 SLEEPS = "import time\n" + HONEST.replace("return ", "time.sleep(0.25)\n        return ")
 
 
-@pytest.mark.parametrize("right", [0, 8])
-def test_a_call_that_fails_has_had_the_device(judge, right):
+@pytest.mark.parametrize("right", [-1, 0, 8])
+def test_what_fails_has_had_the_device(judge, right):
     fails = f"CALLS.append(time.sleep(2 * (len(CALLS) == {right})))\nassert len(CALLS) <= {right}"
     body = f"{fails}\nreturn torch.relu(x * self.scale + self.bias) * 2.0"
-    failed = judge.evaluate(evaluation_request(forward(body, "import time\nCALLS = []")))
-    assert failed.reason == "forward_raised" and (failed.seconds.timing > 0) == (right > 0)
-    assert failed.seconds.device > 1
+    first = f"import time\nCALLS = []\nif {right} < 0: raise ValueError(time.sleep(2))"
+    failed = judge.evaluate(evaluation_request(forward(body, first)))
+    assert failed.reason == ("import_raised" if right < 0 else "forward_raised")
+    assert (failed.seconds.timing > 0) == (right > 0) and failed.seconds.device > 1
 
 
 def judged(judge: Judge, monkeypatch: pytest.MonkeyPatch, limit_s: float) -> Evaluation:
