@@ -18,6 +18,7 @@ import torch
 from evaluator.builder.builder import Builder
 from evaluator.errors import DeviceError
 from evaluator.evaluation import (
+    Backend,
     DeviceMemory,
     Evaluation,
     EvaluationRequest,
@@ -105,6 +106,7 @@ class Judge:
         rejection: Rejection | None = None
         with self.holding(request.settings.device) as waiting_s:
             context = self.context_for(request)
+            context.workers.zygote.imports_triton |= request.candidate.backend is Backend.TRITON
             run = EvaluationRun(request.candidate, builds, context, decides=request.decides)
             run.allowance.limit_s = request.settings.candidate_timeout_s
             run.verified.stage = self._stage

@@ -114,6 +114,8 @@ class ForkOrder(Order):
     confine: bool
     bait: dict[str, Any] | None
     """It is to attack its walls, and to report which of them held."""
+    triton: bool
+    """Import Triton before."""
 
 
 @dataclass(frozen=True)

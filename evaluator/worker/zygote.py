@@ -1,8 +1,8 @@
 """The process that has imported torch already and forks a fresh worker for each candidate.
 
 It runs no candidate code, no parallel torch operation and never touches CUDA: any of these would
-break its children. `python -m evaluator.worker.zygote FD FOLDER PROGRAM DEVICE [HIDDEN...]` speaks
-with the judge over FD. PROGRAM is the module whose `serve` its children run.
+break its children. `python -m evaluator.worker.zygote FD FOLDER PROGRAM [HIDDEN...]` speaks with
+the judge over FD. PROGRAM is the module whose `serve` its children run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import NoReturn
@@ -31,7 +31,7 @@ from evaluator.walls.scratch import remove
 from evaluator.worker.orders import WORKER, ForkOrder, ReapOrder
 
 
-def main(fd: int, folder: Path, program: str, device: str, *hidden: Path) -> None:
+def main(fd: int, folder: Path, program: str, *hidden: Path) -> None:
     """Fork a worker for each FORK, report how a worker ended for each REAP.
 
     `folder` holds the workers' scratch folders. Workers do not see the files that are `hidden`.
@@ -40,28 +40,20 @@ def main(fd: int, folder: Path, program: str, device: str, *hidden: Path) -> Non
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     channel = Channel(socket.socket(fileno=fd), takes_fds=True)
     try:
-        _serve(channel, folder, program, device, hidden)
+        _serve(channel, folder, program, hidden)
     except ClosedError:
         # The judge may be gone without a word.
         remove(folder)
 
 
-def _serve(
-    channel: Channel, folder: Path, program: str, device: str, hidden: Sequence[Path]
-) -> NoReturn:
+def _serve(channel: Channel, folder: Path, program: str, hidden: Sequence[Path]) -> NoReturn:
     layers = enclose(folder, hidden=hidden)
     apart = can_fork_apart()
     apart_on_cpu = apart or can_fork_apart(with_proc=False)
     allowed = os.sched_getaffinity(0)
     # What is imported stays: to look for garbage in it takes long, and would copy it in workers.
     gc.disable()
-    steps: list[Callable[[], object]] = [
-        *(_load_openmp, import_ahead),
-        lambda: importlib.import_module(program),
-    ]
-    if device != "cpu" and importlib.util.find_spec("triton"):
-        steps.append(_import_triton)
-    for step in steps:
+    for step in (_load_openmp, import_ahead, lambda: importlib.import_module(program)):
         step()
         # libgomp has bound this thread as well: to the first processor, where all zygotes of a
         # host would import torch in turn, and later threads of other libraries would inherit that.
@@ -73,6 +65,8 @@ def _serve(
         message = channel.receive()
         if message.kind is Kind.FORK:
             order = ForkOrder.decode(message.payload)
+            if order.triton:
+                _import_triton()
             alone = apart or (apart_on_cpu and order.memory_bytes is not None)
             try:
                 born = fork_apart() if alone else Born(os.fork(), None)
@@ -119,8 +113,8 @@ def import_ahead() -> None:
 
 
 def _import_triton() -> None:
-    """Import Triton and have it hash its own files, which takes a second in each worker."""
     with contextlib.suppress(ImportError, AttributeError):
+        # The key is of all of Triton's files, and kept.
         importlib.import_module("triton.runtime.cache").triton_key()
 
 
@@ -179,4 +173,4 @@ def _become_worker(
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4], *map(Path, sys.argv[5:]))
+    main(int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], *map(Path, sys.argv[4:]))

@@ -78,6 +78,8 @@ class Zygote:
             device, lambda limits: self._fork_fresh(limits, confine=False), self._may_wait
         )
         """Trusted workers, with PyTorch's compiler."""
+        self.imports_triton = False
+        """For later workers, each of which it would take a second."""
         self._talks = threading.Lock()
         self._groups = memory_group.tried()
         self._numbers = itertools.count(1)
@@ -90,8 +92,7 @@ class Zygote:
             self._process = subprocess.Popen(
                 python_module(
                     "evaluator.worker.zygote",
-                    *(str(theirs.fileno()), str(self._folder), program, device),
-                    *map(str, hidden),
+                    *(str(theirs.fileno()), str(self._folder), program, *map(str, hidden)),
                 ),
                 pass_fds=[theirs.fileno()],
                 env=clean_environment(scratch) | _OPENMP | dict(environment or {}),
@@ -177,7 +178,8 @@ class Zygote:
         group: MemoryGroup | None = None,
     ) -> WorkerProcess:
         scratch = self._new_scratch()
-        order = ForkOrder(str(scratch), limits.memory_bytes, limits.cpu_seconds, confine, bait)
+        limited = limits.memory_bytes, limits.cpu_seconds
+        order = ForkOrder(str(scratch), *limited, confine, bait, self.imports_triton)
         try:
             printed = Printed()
         except RuntimeError as error:
