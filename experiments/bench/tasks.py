@@ -18,6 +18,7 @@ from evaluator.command.command_line import serve
 from evaluator.command.option import takes_options
 from evaluator.evaluation import Status, Verdict
 from evaluator.record import Record
+from evaluator.settings import BaselineName
 from experiments.bench.suites.attempt import Attempt, attempt
 from experiments.bench.suites.result_lines import Part, ResultLines
 from experiments.bench.suites.suite_run import SuiteOptions, SuiteRun, suite_run
@@ -39,6 +40,7 @@ class TaskRow(Record):
     speedup: float | None = None
     speedup_low: float | None = None
     speedup_high: float | None = None
+    eager_us: float | None = None
     notes: tuple[str, ...] = ()
     """Of the evaluation, such as why streams could not be held; rows of before have none."""
     reference: str = ""
@@ -96,6 +98,7 @@ def row_of(problem: str, made: Attempt) -> TaskRow:
         speedup=timing.speedup if timing else None,
         speedup_low=timing.speedup_low if timing else None,
         speedup_high=timing.speedup_high if timing else None,
+        eager_us=timing.baselines[BaselineName.EAGER].latency_us if timing else None,
         notes=evaluation.notes,
         reference=correctness.reference if correctness else "",
         error_ratio=correctness.error_ratio if correctness else None,
