@@ -94,13 +94,14 @@ class Session:
     def __init__(self, problems: Sequence[Deps]) -> None:
         self._problems = {deps.problem.id: deps for deps in problems}
         self._locks = {name: threading.Lock() for name in self._problems}
-        self._writing, self._free = threading.Lock(), threading.Semaphore(MOST_CALLS)
+        self._writing = threading.Lock()
+        self._free = {tool: threading.Semaphore(MOST_CALLS) for tool in TOOLS}
         any_of_them = problems[0]
         self._config, self._store = any_of_them.config, any_of_them.store
-        self._clock = any_of_them.clock
+        self._clock, self._stop = any_of_them.clock, any_of_them.stop
         self._machine = Machine(1.0, profiles=False)
-        self._since = self._clock() if any(map(self._store.log.of, self._problems)) else None
-        """Since then the agent has had what it needs for its next kernel; None: for no one yet."""
+        self._since = {name: self._clock() for name in self._problems if self._next(name).turn}
+        """Since then the agent has had what it needs for its next kernel of a problem."""
         before = self._store.result()
         self._finished = {each.problem: each for each in (before.problems if before else ())}
 
@@ -111,7 +112,7 @@ class Session:
         Raises nothing."""
         if tool not in TOOLS:
             return Answer(f"There is no such tool; {nearest(tool, TOOLS)}", "refused")
-        if not self._free.acquire(blocking=False):
+        if not self._free[tool].acquire(blocking=False):
             return Answer("Too many calls are under way; wait.", "refused")
         try:
             given = TOOLS[tool].model_validate(dict(arguments))
@@ -125,16 +126,15 @@ class Session:
         except InfrastructureError as error:
             said = str(error) or type(error).__name__
         except Exception as error:  # noqa: BLE001  (our own bug: shown in full where we run)
-            traceback.print_exc()
+            if not self._stop.is_set():
+                traceback.print_exc()
             said = f"an error of its own ({type(error).__name__})"
         finally:
-            self._since = self._since or self._clock()
-            self._free.release()
+            self._free[tool].release()
         words = f"Kernel Refinery failed, not you: {said}. Nothing was charged; try the same again."
         return Answer(words, "failed")
 
     def _answer(self, given: tools.Tool, tell: Tell, agent: str) -> str:
-        thought = self._thought()
         wanted = given.problem if isinstance(given, tools.OfProblem) else ""
         named = [wanted] if wanted else list(self._problems)
         if wanted not in ("", *self._problems):
@@ -147,25 +147,28 @@ class Session:
         (problem,) = named
         if isinstance(given, tools.ReadTool):
             return self._read(problem, tell)
-        with self._alone(problem, tell):
+        with self._alone(problem, tell) as began:
             match given:
                 case tools.EvaluateTool():
-                    return self._evaluate(problem, given, thought, tell, agent)
+                    return self._evaluate(problem, given, began, tell, agent)
                 case tools.ProfileTool():
                     return self._profile(problem, given.turn, tell)
                 case _:
                     return self._finish(problem, tell)
 
     @contextmanager
-    def _alone(self, problem: str, tell: Tell) -> Iterator[None]:
-        """While no other call works on the problem; what an earlier command began is done first."""
+    def _alone(self, problem: str, tell: Tell) -> Iterator[float]:
+        """While no other call works on it; what an earlier command began is done first. Yields when
+        this call's time came."""
         if self._locks[problem].locked():
             tell("another call works on this problem")
         with self._locks[problem]:
+            began = self._clock()
+            self._since.setdefault(problem, began)
             pending = self._store.pending_turn(self._next(problem))
             if pending is not None and self._store.has_completion(pending.completion):
                 self._take_turn(self._begun(problem, tell))
-            yield
+            yield began
 
     def _begun(self, problem: str, tell: Tell, sent: Submission = NOTHING_SENT) -> Deps:
         """What one call works with."""
@@ -194,18 +197,18 @@ class Session:
     def _next(self, problem: str) -> TurnKey:
         return TurnKey(problem, 0, len(self._store.log.places(problem)))
 
-    def _thought(self) -> float:
-        return 0.0 if self._since is None else max(0.0, self._clock() - self._since)
+    def _thought(self, problem: str, until: float) -> float:
+        return max(0.0, until - self._since.get(problem, until))
 
-    def _spent(self, problem: str, thought: float) -> Spent:
+    def _spent(self, problem: str, until: float) -> Spent:
         known = self._store.log.progress(problem).spent
-        return known + Spent(seconds=TurnSeconds(model=thought))
+        return known + Spent(seconds=TurnSeconds(model=self._thought(problem, until)))
 
-    def _why_closed(self, problem: str, thought: float, **instead: int) -> str:
+    def _why_closed(self, problem: str, until: float, **instead: int) -> str:
         """Why nothing more is evaluated; empty: it is. `instead`: of what was spent."""
         if problem in self._finished:
             return "it is finished"
-        spent = self._spent(problem, thought).model_copy(update=instead)
+        spent = self._spent(problem, until).model_copy(update=instead)
         limit = exhausted(self._config, spent)
         return _SPENT[limit] if limit else ""
 
@@ -213,7 +216,7 @@ class Session:
         """`left: 3 evaluations, 1 profile, 120 s`."""
         if problem in self._finished:
             return "finished"
-        config, spent = self._config, self._spent(problem, self._thought())
+        config, spent = self._config, self._spent(problem, self._clock())
         left = [count_words(max(0, config.budget - spent.calls), "evaluation")]
         if config.shown_feedback.needs_profile:
             profiles = config.budget_profiles - self._profiles_made(problem)
@@ -235,11 +238,12 @@ class Session:
         deps, key = self._problems[problem], self._next(problem)
         tell("the problem is checked")
         with_retries(lambda: check_problem(deps))
+        self._since.setdefault(problem, self._clock())
         memory = memory_before(deps, key)
         shown, _ = feedback_on(deps, key, memory)
         last = key._replace(turn=min(key.turn, self._config.budget - 1))
         text = prompt_with(deps, last, memory, shown).text
-        why = self._why_closed(problem, self._thought())
+        why = self._why_closed(problem, self._clock())
         how = (
             f"Nothing more is evaluated: {why}."
             if why
@@ -248,11 +252,11 @@ class Session:
         return f"{problem}; {self._left(problem)}. {how}\n\n{text}"
 
     def _evaluate(
-        self, problem: str, given: tools.EvaluateTool, thought: float, tell: Tell, agent: str
+        self, problem: str, given: tools.EvaluateTool, began: float, tell: Tell, agent: str
     ) -> str:
         turn, head = self._sent_before(problem, given.source), "Sent before, so it costs nothing. "
         if turn is None:
-            if why := self._why_closed(problem, thought):
+            if why := self._why_closed(problem, began):
                 raise UsageError(f"{problem} is not evaluated any more: {why}.")
             usage = Usage(
                 prompt_tokens=given.prompt_tokens,
@@ -260,10 +264,10 @@ class Session:
                 reasoning_tokens=None,
                 cached_tokens=None,
             )
-            sent = Submission(given.source, usage, thought, agent[:100])
+            sent = Submission(given.source, usage, self._thought(problem, began), agent[:100])
             turn, head = self._next(problem).turn, ""
             self._take_turn(self._begun(problem, tell, sent))
-            self._since = self._clock()
+            self._since[problem] = self._clock()
         deps, key = self._problems[problem], TurnKey(problem, 0, turn + 1)
         shown, _ = feedback_on(deps, key, memory_before(deps, key))
         # The agent has what it has sent; read shows it.
@@ -300,7 +304,7 @@ class Session:
 
     def _profiled(self, deps: Deps, record: TurnRecord, tell: Tell) -> TurnRecord:
         problem = record.problem
-        why = self._why_closed(problem, self._thought(), calls=0)
+        why = self._why_closed(problem, self._clock(), calls=0)
         if self._profiles_made(problem) >= self._config.budget_profiles:
             why = "all profiles are used"
         if why:
@@ -313,7 +317,7 @@ class Session:
         except KernelEndedError as error:
             ended = str(error)
         took = self._clock() - began
-        self._since = min(self._clock(), (self._since or began) + took)  # the agent waited
+        self._since[problem] = min(self._clock(), self._since[problem] + took)  # the agent waited
         advised = record.prompt_ledger and ADVICE_TITLE in record.prompt_ledger.tokens
         profiled = record.updated(
             profile=profile,

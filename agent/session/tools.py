@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 MOST_CHARACTERS = 1_000_000
 """Of a source."""
 MOST_CALLS = 64
-"""At a time."""
+"""Of a tool, at a time."""
 
 
 @dataclass(frozen=True)

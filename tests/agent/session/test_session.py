@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -29,16 +30,15 @@ def use(session: Session, tool: str, problem: str = "first", **given: object) ->
     return session.call(tool, {**whose, **given})
 
 
-def done(session: Session, tool: str, problem: str = "first", **given: object) -> str:
+def done(
+    session: Session, tool: str, problem: str = "first", kind: str = "done", **given: object
+) -> str:
     answer = use(session, tool, problem, **given)
-    assert answer.kind == "done", answer.text
+    assert answer.kind == kind, answer.text
     return answer.text
 
 
-def refused(session: Session, tool: str, problem: str = "first", **given: object) -> str:
-    answer = use(session, tool, problem, **given)
-    assert answer.kind == "refused", answer.text
-    return answer.text
+refused = partial(done, kind="refused")
 
 
 def after(text: str) -> str:
@@ -126,10 +126,17 @@ def test_a_profile_is_made_when_asked_for_and_kept_with_its_turn(tmp_path: Path)
     assert world.diary.count("profile").total() == 2
 
 
-def test_what_fails_on_our_side_says_so_and_is_not_charged(tmp_path: Path) -> None:
+def test_what_fails_on_our_side_says_so_and_is_not_charged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     world = World(tmp_path)
     world.executor.failures = [InfrastructureError("the GPU fell off the bus")] * 3
+    world.executor.unusable = [RuntimeError("shut down")] * 2
     with session_in(tmp_path, world, problems=("first",), budget=1) as session:
+        assert use(session, "read").kind == "failed" and "shut down" in capsys.readouterr().err
+        world.stop.set()  # the session closes
+        assert use(session, "read").kind == "failed" and not capsys.readouterr().err
+        world.stop.clear()
         answer = use(session, "evaluate", source=RIGHT)
         assert answer.kind == "failed" and "the GPU fell off the bus" in answer.text
         assert "left: 1 evaluation," in done(session, "status")
@@ -187,6 +194,7 @@ def test_time_and_device_are_limited(tmp_path: Path) -> None:
         now = 500.0  # nobody has asked for anything yet
         done(session, "read")
         now = 590.0
+        done(session, "read", "second")  # its clock begins
         assert "left: 4 evaluations, 2 profiles, 10 s, 0 s of the device" in done(session, "status")
         now = 601.0
         assert "the wall time is over" in refused(session, "evaluate", source=RIGHT)
@@ -196,8 +204,13 @@ def test_time_and_device_are_limited(tmp_path: Path) -> None:
         assert "the device time is used" in refused(session, "evaluate", source=BETTER)
         assert "the device time is used" in refused(session, "profile", turn=0)
         assert "Sent before" in done(session, "evaluate", source=RIGHT)
+        now = 620.0
         done(session, "evaluate", "second", source=BETTER)
-    assert [turn.seconds.model for turn in world.turns()] == [60.0, 0.0]
+    with session_in(tmp_path, world, clock=lambda: now, **asked) as session:
+        now = 630.0
+        assert ", 58 s" in session.call("status", {"problem": "second"}).text  # 2 s of the judge
+    found = [turn.seconds.model for name in ("first", "second") for turn in world.turns(name)]
+    assert found == [60.0, 0.0, 30.0]
 
 
 def test_a_finished_problem_stays_finished(tmp_path: Path) -> None:
@@ -258,9 +271,9 @@ def test_a_flood_is_refused_whoever_still_waits_for_its_calls(tmp_path: Path) ->
     with session_in(tmp_path) as session, ThreadPoolExecutor(MOST_CALLS) as pool:
         calls = [pool.submit(session.call, *asked) for _ in range(MOST_CALLS)]
         together.wait(60)
-        assert "Too many calls" in refused(session, "status")
+        assert "Too many calls" in refused(session, "read") and done(session, "status")
         together.wait(60)
-        assert {call.result().kind for call in calls} == {"done"} and done(session, "status")
+        assert {call.result().kind for call in calls} == {"done"} and done(session, "read")
 
 
 def test_two_clients_at_once_work_on_one_session(tmp_path: Path) -> None:
