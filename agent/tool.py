@@ -46,7 +46,7 @@ def command(
     asked |= {"problem": problem} if problem else {}
     if file is not None:
         try:
-            most = 4 * MOST_CHARACTERS
+            most = 4 * MOST_CHARACTERS + 1
             with (
                 sys.stdin.buffer if str(file) == "-" else open_plain(file, most, follows=True) as f
             ):

@@ -25,8 +25,8 @@ from problems.errors import UsageError
 Tell = Callable[[str], None]
 Call = Callable[[str, Mapping[str, object], Tell, str], Answer]
 """From a tool, its arguments, who hears of its progress, and who asks."""
-_MOST_BYTES = 6 * MOST_CHARACTERS + 2**16
-"""Of a request: JSON may take six bytes a character."""
+MOST_BYTES = 12 * MOST_CHARACTERS + 2**16
+"""Of a request: JSON may take twelve bytes a character."""
 
 
 @contextmanager
@@ -40,13 +40,16 @@ def open_door(run: Path, call: Call) -> Iterator[str]:
         raise UsageError(f"candidates can read {run}; choose a folder elsewhere with -o")
     if folder.is_symlink():
         raise UsageError(f"{folder} is a link: remove it")
-    folder.mkdir(mode=0o700, exist_ok=True)
-    folder.chmod(0o700)
-    (folder / "socket").unlink(missing_ok=True)
     token = secrets.token_urlsafe(32)
-    (folder / "token").unlink(missing_ok=True)
-    with open(folder / "token", "x", opener=lambda p, flags: os.open(p, flags, 0o600)) as file:
-        file.write(token)
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        folder.chmod(0o700)
+        (folder / "socket").unlink(missing_ok=True)
+        (folder / "token").unlink(missing_ok=True)
+        with open(folder / "token", "x", opener=lambda p, flags: os.open(p, flags, 0o600)) as file:
+            file.write(token)
+    except OSError as error:
+        raise UsageError(f"{folder} can't be used ({error}): remove it") from None
 
     class Visit(StreamRequestHandler):
         timeout = 30.0
@@ -55,7 +58,10 @@ def open_door(run: Path, call: Call) -> Iterator[str]:
         def handle(self) -> None:
             # Where this is no request of ours, or its sender has gone, nothing is answered.
             with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-                asked = json.loads(self.rfile.readline(_MOST_BYTES))
+                if len(line := self.rfile.readline(MOST_BYTES)) == MOST_BYTES:
+                    self.send(kind="refused", text="The request is too long.")
+                    return
+                asked = json.loads(line)
                 if not hmac.compare_digest(str(asked["token"]).encode(), token.encode()):
                     self.send(kind="refused", text="The token is wrong.")
                     return
@@ -102,7 +108,8 @@ def ask(run: Path, tool: str, arguments: Mapping[str, object], tell: Tell, agent
         ) from None
     asked = {"token": token, "tool": tool, "arguments": arguments, "agent": agent}
     with connection, connection.makefile("rb") as lines, suppress(OSError):
-        connection.sendall(json.dumps(asked).encode() + b"\n")
+        with suppress(OSError):  # it is too long, and the answer says so
+            connection.sendall(json.dumps(asked).encode() + b"\n")
         for line in lines:
             message = json.loads(line)
             if "text" in message:

@@ -17,8 +17,8 @@ from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
-from agent.session.door import Call
-from agent.session.tools import MOST_CALLS, MOST_CHARACTERS, TOOLS, Answer
+from agent.session.door import MOST_BYTES, Call
+from agent.session.tools import MOST_CALLS, TOOLS, Answer
 from evaluator.command.command_line import harmless
 from evaluator.errors import InfrastructureError
 from problems.errors import UsageError
@@ -37,7 +37,7 @@ _BEAT_S = 5.0
 
 
 def mcp_server(call: Call) -> Server[Any]:
-    limiter = anyio.CapacityLimiter(MOST_CALLS)
+    limiter = anyio.CapacityLimiter(len(TOOLS) * MOST_CALLS)
 
     async def list_tools(
         context: ServerRequestContext[Any], asked: types.PaginatedRequestParams | None
@@ -113,11 +113,11 @@ def serve_http(call: Call, port: int, token: str) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     # Each connection takes one, and any program of this machine can connect.
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 2**16)), hard))
-    app = mcp_server(call).streamable_http_app(max_request_body_size=6 * MOST_CHARACTERS)
+    app = mcp_server(call).streamable_http_app(max_request_body_size=MOST_BYTES)
     with socket.create_server(("127.0.0.1", port)) as listening:
         print(f"address: http://127.0.0.1:{listening.getsockname()[1]}/mcp")
         print(f"token: {token}", flush=True)
-        config = uvicorn.Config(_guarded(app, token), log_level="warning", ws="none")
+        config = uvicorn.Config(_guarded(app, token), log_level="warning", ws="none", backlog=64)
         anyio.run(uvicorn.Server(config).serve, [listening])
 
 

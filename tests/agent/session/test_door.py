@@ -11,7 +11,7 @@ from stat import S_IMODE
 import pytest
 
 from agent.session.door import Tell, ask, is_open, open_door
-from agent.session.tools import Answer
+from agent.session.tools import MOST_CHARACTERS, Answer
 from evaluator.errors import InfrastructureError
 from evaluator.ipc.socket_file import connected
 from problems.errors import UsageError
@@ -43,6 +43,9 @@ def test_a_door_answers_those_who_know_the_token(run: Path) -> None:
     answer = ask(run, "evaluate", {"source": "x = 'ü'"}, heard.append, "me")
     assert answer == Answer('evaluate {"source": "x = \'\\u00fc\'"} me') and heard == ["begun\x1b"]
     assert ask(run, "read all", {}, heard.append, "\ud800").text == "read all {} ?"
+    longest = {"source": "\U0001f600" * MOST_CHARACTERS}
+    assert ask(run, "evaluate", longest, heard.append, "").kind == "done"
+    assert "too long" in ask(run, "x", {"source": longest, "x": "\0" * 10**7}, print, "").text
     assert S_IMODE((run / "session").stat().st_mode) == 0o700
     (run / "session" / "token").write_text("a" * 43)
     assert ask(run, "list", {}, heard.append, "") == Answer("The token is wrong.", "refused")
@@ -51,9 +54,7 @@ def test_a_door_answers_those_who_know_the_token(run: Path) -> None:
 @pytest.mark.parametrize(
     "sent", [b"\n", b"{}\n", b"[1]\n", b"\xff\n", b'{"token": 1}\n', b"x" * 99, b"[" * 200_000]
 )
-def test_what_is_no_request_is_left(
-    run: Path, sent: bytes, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_no_request_no_answer(run: Path, sent: bytes, capfd: pytest.CaptureFixture[str]) -> None:
     with connected(run / "session" / "socket") as visitor:
         visitor.sendall(sent)
         visitor.shutdown(socket.SHUT_WR)
@@ -71,6 +72,11 @@ def test_no_candidate_reads_the_token(
         pass
     (tmp_path / "session").symlink_to(run)
     with pytest.raises(UsageError, match="is a link"), open_door(tmp_path, echo):
+        pass
+    (run / "session" / "token").unlink()
+    (run / "session" / "token").mkdir()
+    monkeypatch.delenv("CUDA_HOME")
+    with pytest.raises(UsageError, match="session can't be used"), open_door(run, echo):
         pass
 
 
