@@ -21,19 +21,8 @@ from problems.errors import UsageError
 SESSION = "session"
 """The folder of an open session's socket."""
 OURS = (
-    "config.yaml",
-    "environment.json",
-    "result.json",
-    "turns.jsonl",
-    "kernels",
-    "prompts",
-    "completions",
-    "pending",
-    "profiles",
-    "best",
-    "confirmations",
-    "rivals",
-    SESSION,
+    *("config.yaml", "environment.json", "result.json", "turns.jsonl", "kernels", "prompts"),
+    *("completions", "pending", "profiles", "best", "confirmations", "rivals", SESSION),
 )
 """Everything that `--redo` removes."""
 _WAIT_S = 0.5
@@ -93,7 +82,7 @@ def _is_of_a_run(path: Path) -> bool:
     """Of any version of this program, even one that can't be read any more; not of another one."""
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):
         return False
     return isinstance(content, dict) and {"strategy", "feedback", "model"} <= content.keys()
 

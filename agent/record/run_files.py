@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import yaml
-from pydantic import ValidationError
 
 from agent.config.run_config import RunConfig
 from agent.record.completion import Completion
@@ -17,7 +17,7 @@ from agent.record.turn import TurnRecord
 from agent.record.turn_log import read_turns
 from evaluator.record import Record
 from evaluator.rival import Rival
-from problems.errors import UsageError
+from problems.errors import UsageError, first_line
 
 READ = (
     *("turns.jsonl", "config.yaml", "environment.json", "result.json"),
@@ -25,13 +25,8 @@ READ = (
 )
 """What is read of a run directory."""
 _FORMER = (
-    "examples",
-    "hardware",
-    "keep_profiles",
-    "prompts",
-    "prompts_hash",
-    "stop_early",
-    "stop_near_sol",
+    *("examples", "hardware", "keep_profiles", "prompts", "prompts_hash"),
+    *("stop_early", "stop_near_sol"),
 )
 """Options that the frozen recordings name and that are gone."""
 
@@ -50,6 +45,15 @@ class StoredCompletion(Record):
     completion: Completion
 
 
+@contextmanager
+def reading(path: Path, remedy: str) -> Iterator[None]:
+    """Raises `UsageError` where what this file holds can't be read."""
+    try:
+        yield
+    except (OSError, ValueError, TypeError, RecursionError, yaml.YAMLError) as error:
+        raise UsageError(f"{path} can't be read ({first_line(error)}); {remedy}") from error
+
+
 class RunFiles:
     """Reads `runs/<name>/`. Every hash is that of a `TurnRecord`."""
 
@@ -63,35 +67,29 @@ class RunFiles:
 
     def config(self) -> RunConfig:
         """The configuration that the run was made with. Raises `UsageError`."""
-        try:
+        remedy = "it is damaged or of another version: start over with --redo, or choose another -o"
+        with reading(self.config_path, remedy):
+            if not self.config_path.exists():
+                raise UsageError(
+                    f"{self.path} is not a run directory (it has no config.yaml); name a folder"
+                    " that kernel-refinery run made"
+                )
             settings = yaml.safe_load(self.config_path.read_text())
             if isinstance(settings, dict):
                 settings = {key: settings[key] for key in settings if key not in _FORMER}
             return RunConfig.model_validate(settings)
-        except FileNotFoundError as error:
-            raise UsageError(
-                f"{self.path} is not a run directory (it has no config.yaml); name a folder that"
-                " kernel-refinery run made"
-            ) from error
-        except (yaml.YAMLError, ValidationError) as error:
-            what = str(error).splitlines()[0]
-            raise UsageError(
-                f"{self.config_path} can't be read ({what}); it was changed by hand or by another"
-                " version: start over with --redo, or choose another folder with -o"
-            ) from error
 
     def environment(self) -> dict[str, object]:
         """Versions, device and layers of isolation; empty where nothing was written."""
         path = self.path / "environment.json"
-        try:
+        with reading(path, "restore it, or remove it"):
             return dict(json.loads(path.read_text())) if path.exists() else {}
-        except (ValueError, TypeError) as error:
-            raise UsageError(f"{path} is not JSON ({error}); restore it, or remove it") from error
 
     def result(self) -> RunResult | None:
         """What the last command came to; None while it is running or after it was killed."""
         path = self.path / "result.json"
-        return RunResult.model_validate_json(path.read_text()) if path.exists() else None
+        with reading(path, "restore it, or remove it"):
+            return RunResult.model_validate_json(path.read_text()) if path.exists() else None
 
     def turns(self) -> Iterator[TurnRecord]:
         return read_turns(self.path)

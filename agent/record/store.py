@@ -26,7 +26,7 @@ from agent.record.durable import (
 from agent.record.progress import contenders_of
 from agent.record.proof import Proof
 from agent.record.result import RunResult
-from agent.record.run_files import RunFiles, StoredCompletion
+from agent.record.run_files import RunFiles, StoredCompletion, reading
 from agent.record.turn import PendingTurn, TurnRecord, Work, read_pending_turn
 from agent.record.turn_log import TurnKey, TurnLog, key_of
 from evaluator.evaluation import Candidate
@@ -106,8 +106,9 @@ class RunStore(RunFiles, AbstractContextManager["RunStore"]):
     def pending_turns(self) -> Iterator[tuple[TurnKey, PendingTurn]]:
         """All turns in progress; what is left of turns that are recorded by now is removed."""
         for path in sorted((self.path / "pending").glob("*.json")):
-            problem, sample, number = path.stem.rsplit(".", 2)
-            key = TurnKey(problem, int(sample), int(number))
+            with reading(path, "remove it"):
+                problem, sample, number = path.stem.rsplit(".", 2)
+                key = TurnKey(problem, int(sample), int(number))
             if key in self.log:
                 path.unlink()
             elif (turn := self.pending_turn(key)) is not None:

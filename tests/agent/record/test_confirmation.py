@@ -80,8 +80,7 @@ def test_the_best_kernel_is_judged_again(made) -> None:
     assert found.struck == ()
     assert len(world.seen(JudgingAgain)) == 1
     assert [each.confirmation for each in world.seen(JudgedAgain)] == [found.confirmation]
-    assert found.turns == 9
-    assert found.spent.calls == 9
+    assert found.turns == found.spent.calls == 9
     proof = Proof.model_validate_json(world.files.proof_path("first").read_bytes())
     assert proof.candidate == found.best.candidate
     assert proof.evaluation == found.confirmation.evaluation

@@ -37,8 +37,7 @@ def test_an_outcome_is_half_a_line() -> None:
     assert figures.outcome(correct(2.0)) == "2.00x [1.98, 2.02] over eager, faster"
     assert figures.outcome(correct(0.5)) == "0.50x [0.49, 0.51] over eager, slower"
     assert figures.outcome(incorrect()) == "wrong_values: 3 of 8 elements differ"
-    untimed = correct().model_copy(update={"timing": None})
-    assert figures.outcome(untimed) == "correct, not timed"
+    assert figures.outcome(correct().model_copy(update={"timing": None})) == "correct, not timed"
 
 
 def test_a_turn_has_a_place_in_its_run() -> None:

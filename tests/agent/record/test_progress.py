@@ -28,13 +28,8 @@ def test_it_is_what_the_records_say_in_whatever_order(found: list[tuple[int, Eva
 
 
 def test_best_is_the_fastest_correct_one_and_the_earliest_of_equals() -> None:
-    turns = [
-        turn(0, incorrect()),
-        turn(1, correct(1.5)),
-        turn(2, correct(2.0)),
-        turn(3, correct(2.0)),
-        turn(4, correct(0.9)),
-    ]
+    turns = [turn(0, incorrect())]
+    turns += [turn(call, correct(speedup)) for call, speedup in enumerate((1.5, 2.0, 2.0, 0.9), 1)]
     best = best_of(turns)
     assert best is not None and best.turn == 2
     assert best_of(turns[:1]) is None

@@ -12,13 +12,8 @@ ROOT = Path(__file__).parents[3]
 def git(folder: Path, *arguments: str) -> str:
     who = ["-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false"]
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    done = subprocess.run(
-        ["git", "-C", str(folder), *who, *arguments],
-        env=kept,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    command = ["git", "-C", str(folder), *who, *arguments]
+    done = subprocess.run(command, env=kept, check=True, capture_output=True, text=True)
     return done.stdout.strip()
 
 

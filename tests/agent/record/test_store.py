@@ -4,6 +4,7 @@ import json
 import os
 import threading
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -31,10 +32,8 @@ def listing(folder: Path) -> dict[str, bytes]:
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
     run = config(tmp_path / "run")
-    with (
-        open_store(run),
-        pytest.raises(UsageError, match=f"in use by process {os.getpid()}; .* -o"),
-    ):
+    told = f"in use by process {os.getpid()}; .* -o"
+    with open_store(run), pytest.raises(UsageError, match=told):
         open_store(run)
     open_store(run).close()
 
@@ -85,24 +84,29 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["thesis.tex"]
 
 
-def test_a_file_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_told_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("")
-    with pytest.raises(UsageError, match="is a file"):
-        open_store(config(tmp_path / "run"))
+    for path, told in ((tmp_path / "run", "is a file"), (Path("/proc/no"), "cannot write /proc")):
+        with pytest.raises(UsageError, match=told) as caught:
+            open_store(config(path))
+        assert "\n" not in str(caught.value)
 
 
-def test_a_folder_that_cannot_be_made_is_told_in_one_line() -> None:
-    with pytest.raises(UsageError, match="cannot write /proc/nowhere") as caught:
-        open_store(config(Path("/proc/nowhere")))
-    assert "\n" not in str(caught.value)
-
-
-def test_a_configuration_spoilt_by_hand_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "held"),
+    [
+        *[("config.yaml", held) for held in (b"strategy: [", b"\xff\xfe", b"[" * 500)],
+        *[("result.json", held) for held in (b"{", b"[]", b"\xff")],
+        ("pending/evil.json", b"{}"),
+    ],
+)
+def test_what_was_damaged_by_hand_is_told(tmp_path: Path, name: str, held: bytes) -> None:
     open_store(config(tmp_path / "run")).close()
-    (tmp_path / "run" / "config.yaml").write_text("strategy: [")
-    with pytest.raises(UsageError, match=r"config\.yaml can't be read .* --redo") as caught:
-        open_store(config(tmp_path / "run"))
-    assert "\n" not in str(caught.value)
+    (tmp_path / "run" / "pending").mkdir()
+    (tmp_path / "run" / name).write_bytes(held)
+    told = rf"{name} can't be read .*; (.* --redo, .*|.*remove it)$"
+    with pytest.raises(UsageError, match=told), open_store(config(tmp_path / "run")) as store:
+        print(store.result(), *store.pending_turns())
 
 
 def test_redo_removes_what_is_ours_and_no_more(tmp_path: Path) -> None:
@@ -129,9 +133,8 @@ def test_texts_are_stored_once_under_their_hash(tmp_path: Path) -> None:
 
 
 def test_a_completion_is_found_by_its_request(tmp_path: Path) -> None:
-    request = CompletionRequest(
-        model="offline/tuner", messages=(Message(role="user", content="p"),), problem="first"
-    )
+    asked = (Message(role="user", content="p"),)
+    request = CompletionRequest(model="offline/tuner", messages=asked, problem="first")
     answer = Completion(
         text="t", model_asked="m", model_answered="m", usage=Usage(cost_usd=None), seconds=1.0
     )
@@ -200,14 +203,9 @@ def test_only_what_cannot_be_made_again_waits_for_the_disk(
         assert len(waited) == 3
 
 
-def test_a_full_disk_is_told_with_its_remedy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_store(config(tmp_path / "run")) as store:
-
-        def full(_: int) -> None:
-            raise OSError(28, "No space left on device")
-
+        full = Mock(side_effect=OSError(28, "No space left on device"))
         monkeypatch.setattr("agent.record.durable.os.fsync", full)
         with pytest.raises(StoreError, match="No space left on device; free some space"):
             store.save_prompt("words")

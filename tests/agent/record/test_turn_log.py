@@ -21,11 +21,7 @@ def test_records_come_back_by_problem_and_sample(tmp_path: Path) -> None:
     order = [("b", 0, 1), ("a", 1, 0), ("b", 0, 0), ("a", 0, 0), ("b", 0, 10)]
     for key in order:
         assert log.append(made(*key))
-    assert [tuple(key_of(record)) for record in log.of("b")] == [
-        ("b", 0, 0),
-        ("b", 0, 1),
-        ("b", 0, 10),
-    ]
+    assert [tuple(key_of(each)) for each in log.of("b")] == [("b", 0, turn) for turn in (0, 1, 10)]
     assert [record.sample for record in log.of("a")] == [0, 1]
     assert log.of("a", 1) == [made("a", 1)]
     assert log.of("c") == []
@@ -74,8 +70,7 @@ def test_a_line_that_only_lacks_its_newline_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_bad_line_elsewhere_is_told_with_its_number(tmp_path: Path) -> None:
-    log = TurnLog(tmp_path)
-    log.append(made())
+    TurnLog(tmp_path).append(made())
     path = tmp_path / FILE
     path.write_bytes(b'{"schema": 1}\n' + path.read_bytes())
     with pytest.raises(UsageError, match=r"line 1 is not a turn .* --redo") as caught:
