@@ -35,7 +35,7 @@ class Case(Served):
 
 
 def spread(items: Sequence[Item], count: int) -> list[Item]:
-    """At most so many of them, over two: the first, the last, and between."""
+    """`count` of them, at least two, or all: the first, the last, and evenly between."""
     step = max(1.0, (len(items) - 1) / (count - 1))
     return [items[round(n * step)] for n in range(min(count, len(items)))]
 
