@@ -1,8 +1,8 @@
 """`python -m experiments.bench.known_ratios`: how often the verdict on speed is right.
 
 Both sides run a task's own module and then wait on the device: the reference for a tenth of the
-module's time, the candidate for as long as makes the ratio right. Results name tasks by their ids
-and hold nothing of their text.
+module's time, the candidate for as long as makes the ratio right. For a ratio of 1 neither waits:
+the code is identical. Results name tasks by their ids and hold nothing of their text.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class RatioRow(Record):
 
     problem: str
     nominal: float
-    """One of `RATIOS`."""
+    """As it was asked for."""
     true_ratio: float
     """What the waits come to: the reference's work over the candidate's."""
     verdict: Verdict
@@ -88,45 +88,48 @@ class RatioRow(Record):
 def command(
     given: dict[str, object],
     each: Annotated[int, typer.Option(help="Evaluations of each ratio, for each task.")] = 1,
+    ratio: Annotated[
+        list[float] | None,
+        typer.Option(min=0.1, help="Repeatable; 1 is identical code. [1, 1.05, 1.1, inverses]"),
+    ] = None,
     timing_seconds: Annotated[float, typer.Option(help="Longest time for timing, each.")] = 1.0,
 ) -> None:
     """Judge candidates whose speedup is known. Exit code 0: all tasks were reached; 1: go on."""
     run, out = suite_run(given | {"timing_seconds": timing_seconds})
     lines = ResultLines(out, RatioRow)
     left = run.waiting({row.problem for row in lines.rows})
-    reached = measure(run, left, each, lines)
-    lines.sum_up(markdown(lines.parts, lines.rows))
-    raise typer.Exit(0 if reached == len(left) else 1)
-
-
-def measure(
-    run: SuiteRun, problems: Sequence[Problem], each: int, lines: ResultLines[RatioRow]
-) -> int:
-    """Judge each task's candidates while there is time; how many tasks were reached."""
     reached = 0
-    for executor, problem in run.until_time_is_up(problems, lines):
+    for executor, problem in run.until_time_is_up(left, lines):
         reached += 1
-        for row in _rows(run, executor, problem, each):
+        for row in _rows(run, executor, problem, (ratio or RATIOS) * each):
             lines.add(row)
             typer.echo(
                 f"{row.problem} {row.true_ratio:.4f}: {row.speedup:.4f} "
                 f"[{row.speedup_low:.4f}, {row.speedup_high:.4f}] {row.verdict}",
                 err=True,
             )
-    return reached
+    lines.sum_up(markdown(lines.parts, lines.rows))
+    raise typer.Exit(0 if reached == len(left) else 1)
 
 
-def _rows(run: SuiteRun, executor: Executor, problem: Problem, each: int) -> Iterator[RatioRow]:
+def _rows(
+    run: SuiteRun, executor: Executor, problem: Problem, ratios: Sequence[float]
+) -> Iterator[RatioRow]:
     """Of one task; none where it cannot be judged."""
     plain = _judged(run, executor, problem, 0.0, 0.0, 1.0)
     if plain is None:
         return
+    unused = [plain]  # identical code, too
     task_us = plain[1].latency_us
-    wait_us = _WAIT_SHARE * task_us
     clock_mhz = float(plain[0].conditions.get("timed_sm_clock_high_mhz") or 1.0)
-    for nominal in RATIOS * each:
+    for nominal in ratios:
+        wait_us = 0.0 if nominal == 1.0 else _WAIT_SHARE * task_us
         mine_us = max(0.0, (task_us + wait_us) / nominal - task_us)
-        found = _judged(run, executor, problem, wait_us, mine_us, clock_mhz)
+        found = (
+            unused.pop()
+            if nominal == 1.0 and unused
+            else _judged(run, executor, problem, wait_us, mine_us, clock_mhz)
+        )
         if found is None:
             continue
         evaluation, timing, wall_s = found
