@@ -11,12 +11,6 @@ from collections.abc import Iterator
 
 from tools.advice.kernel_figures import kernel_figures
 from tools.advice.thresholds import LIMITS
-from tools.profiling.cpu_facts import (
-    bandwidth_share,
-    busy_threads,
-    cpu_times,
-    estimated_traffic,
-)
 from tools.profiling.profile_facts import Facts
 
 _PRODUCT = re.compile(
@@ -92,18 +86,18 @@ def _cpu(facts: Facts) -> Iterator[tuple[str, float]]:
     trace = facts.cpu
     # What the profiled call took longer counts as neither: no advice rests on it.
     whole = max(facts.profiled_us - facts.excess_us, 1e-9)
-    library, own = (max(0.0, us - facts.excess_us) / whole for us in cpu_times(trace))
+    library, own = (max(0.0, us - facts.excess_us) / whole for us in facts.cpu_times)
     yield "library_share", library
     yield "own_share", own
     yield "wall_us", trace.wall_us
     yield "threads", float(trace.threads)
-    yield "busy_threads", busy_threads(trace)
+    yield "busy_threads", facts.busy_threads
     yield "operators", float(sum(operator.calls for operator in trace.operators))
     yield "page_faults", trace.page_faults
     yield "system_share", trace.system_share
-    if (moved := estimated_traffic(facts)) is not None and facts.work is not None:
+    if (moved := facts.estimated_traffic) is not None and facts.work is not None:
         yield "traffic_ratio", moved / facts.work.bytes
-    if (share := bandwidth_share(facts)) is not None:
+    if (share := facts.cpu_bandwidth) is not None:
         yield "bandwidth_share", share
     if (share := facts.implied_flops(trace.wall_us)) is not None:
         yield "flops_share", share

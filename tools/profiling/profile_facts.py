@@ -70,6 +70,37 @@ class Facts:
         return self.collected.cpu
 
     @property
+    def cpu_times(self) -> tuple[float, float]:
+        """Microseconds of the profiled call in PyTorch's operators, and in own functions."""
+        own = sum(operator.time_us for operator in self.cpu.operators if operator.own)
+        return sum(operator.time_us for operator in self.cpu.operators) - own, own
+
+    @property
+    def busy_threads(self) -> float:
+        """Over how many threads of a CPU the work was spread.
+
+        Processor time of all over that of the busiest: on a machine that others use too, processor
+        time over wall time would say less.
+        """
+        trace = self.cpu
+        if trace.busiest_thread_us <= 0:
+            return min(trace.threads, trace.cpu_us / trace.wall_us) if trace.wall_us else 0.0
+        return min(float(trace.threads), trace.cpu_us / trace.busiest_thread_us)
+
+    @property
+    def estimated_traffic(self) -> float | None:
+        """Bytes moved on a CPU: what must move, and each temporary written once and read once."""
+        if self.work is None or self.work.bytes <= 0:
+            return None
+        allocated = sum(operator.allocated_bytes for operator in self.cpu.operators)
+        return self.work.bytes + 2.0 * max(0, allocated - self.cpu.output_bytes)
+
+    @property
+    def cpu_bandwidth(self) -> float | None:
+        """Bytes that must move over the better of two times, as a share of the measured one."""
+        return self.implied_bandwidth(min(self.cpu.wall_us, self.latency_us or self.cpu.wall_us))
+
+    @property
     def work(self) -> Work | None:
         return self.collected.work
 

@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 from evaluator.collect.collected import CollectedKernel, DeviceTimeline
-from tools.profiling.cpu_facts import (
-    bandwidth_share,
-    busy_threads,
-    cpu_times,
-    estimated_traffic,
-)
 from tools.profiling.hot_kernel import busiest_pipe, occupancy_limiter, stall_lines, stall_shares
 from tools.profiling.profile_facts import (
     LOCAL_SECTORS,
@@ -234,13 +228,13 @@ def _access_figures(facts: Facts) -> list[str]:
 def _cpu_figures(facts: Facts) -> list[str]:
     trace, work = facts.cpu, facts.work
     whole = max(facts.profiled_us, 1e-9)
-    library, own = (time_us / whole for time_us in cpu_times(trace))
+    library, own = (time_us / whole for time_us in facts.cpu_times)
     lines = [
-        f"- threads at work: {busy_threads(trace):.1f} of {trace.threads}",
+        f"- threads at work: {facts.busy_threads:.1f} of {trace.threads}",
         f"- share of the call: own functions {percent(own)}, PyTorch's operators"
         f" {percent(library)}, Python and dispatch {percent(max(0.0, 1.0 - own - library))}",
     ]
-    implied = bandwidth_share(facts)
+    implied = facts.cpu_bandwidth
     if work is not None and implied is not None:
         lines.append(
             f"- bytes that must move: {byte_words(work.bytes)}, at {percent(implied)} of the copy"
@@ -251,7 +245,7 @@ def _cpu_figures(facts: Facts) -> list[str]:
             f"- fresh memory: {trace.page_faults:.0f} page faults a call,"
             f" {percent(trace.system_share)} of the processor time"
         )
-    moved = estimated_traffic(facts)
+    moved = facts.estimated_traffic
     if moved is not None and work is not None and moved > 1.05 * work.bytes:
         lines.append(f"- estimated traffic with temporaries: {byte_words(moved)}")
     rate = facts.implied_flops(trace.wall_us)
