@@ -6,21 +6,15 @@ import re
 from dataclasses import dataclass, field
 
 
-@dataclass(frozen=True)
-class Note:
-    message: str
-    file: str = ""
-    line: int = 0
-
-
 @dataclass
 class Diagnostic:
     tool: str
+    """Of a note or a warning, that it is one."""
     message: str
     file: str = ""
     line: int = 0
     quoted: str = ""
-    notes: list[Note] = field(default_factory=list)
+    notes: list[Diagnostic] = field(default_factory=list)
     caller: tuple[str, int] | None = None
     """File and line in the candidate's own code that led to an error inside a header."""
 
@@ -113,7 +107,7 @@ def parse(log: str) -> BuildLog:
         elif (found := _match_error(line)) is not None:
             if found.tool == "note":
                 if current is not None and _says_more(found, current):
-                    current.notes.append(Note(found.message, found.file, found.line))
+                    current.notes.append(found)
                     used += 1
                 continue
             current = None
@@ -172,7 +166,7 @@ def _says_more(note: Diagnostic, error: Diagnostic) -> bool:
 def _after_details(lines: list[str], position: int, error: Diagnostic) -> int:
     """Takes what nvcc says between an error and the line that it quotes."""
     while position + 1 < len(lines) and (match := _EDG_DETAIL.match(lines[position + 1])):
-        error.notes.append(Note(match["text"]))
+        error.notes.append(Diagnostic("note", match["text"]))
         position += 1
     return position
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tools.diagnosis.build_log import BuildLog, Diagnostic, Note, is_own, parse
+from tools.diagnosis.build_log import BuildLog, Diagnostic, is_own, parse
 from tools.diagnosis.source_map import SourceMap
 
 _MAX_ERRORS = 6
@@ -114,7 +114,7 @@ def _error_lines(error: Diagnostic, mapped: SourceMap, *, first: bool, quoting: 
     return lines
 
 
-def _note_words(note: Note, error: Diagnostic, mapped: SourceMap) -> str:
+def _note_words(note: Diagnostic, error: Diagnostic, mapped: SourceMap) -> str:
     """A note, with the line that it is about where that is another than the error's."""
     words = _shortened(note.message.strip())
     here = _HERE.search(note.message) is not None

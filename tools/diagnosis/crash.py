@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import dropwhile, islice
 
 from evaluator.audit_record import DeepAudit
 from tools.diagnosis.crash_site import site_words, unfound_words
@@ -104,13 +105,6 @@ class Raised:
     when: str
 
 
-@dataclass(frozen=True)
-class Frame:
-    file: str
-    line: int
-    function: str
-
-
 def crash_words(
     message: str, detail: str, source: str, audit: DeepAudit | None = None
 ) -> list[str]:
@@ -155,24 +149,21 @@ def crash_words(
 def position_words(detail: str, source: str, *, crashed: bool) -> list[str]:
     """The last position in the candidate's own file that a traceback or a fault dump names."""
     frames = _frames(detail)
-    own = [frame for frame in frames if not _FOREIGN.search(frame.file)]
+    own = [frame for frame in frames if not _FOREIGN.search(frame["file"])]
     mapped = SourceMap(source)
-    own = [frame for frame in own if mapped.line(frame.line).strip()]
+    own = [frame for frame in own if mapped.line(int(frame["line"])).strip()]
     if not own:
         return []
     # A fault dump has the most recent call first, a traceback has it last.
     newest_first = "most recent call first" in detail
     frame = own[0] if newest_first else own[-1]
     word = "Last known position" if crashed else "Raised from"
-    return [f"{word}: line {frame.line}, in {frame.function}", *mapped.excerpt(frame.line, 1)]
+    number = int(frame["line"])
+    return [f"{word}: line {number}, in {frame['function']}", *mapped.excerpt(number, 1)]
 
 
-def _frames(text: str) -> list[Frame]:
-    return [
-        Frame(match["file"], int(match["line"]), match["function"])
-        for line in text.splitlines()
-        if (match := _FRAME.match(line))
-    ]
+def _frames(text: str) -> list[re.Match[str]]:
+    return [match for line in text.splitlines() if (match := _FRAME.match(line))]
 
 
 def _raised(text: str) -> Raised | None:
@@ -218,14 +209,11 @@ def _thrown_words(raised: Raised | None, source: str) -> list[str]:
 
 
 def _triton_words(text: str) -> list[str]:
-    lines = text.splitlines()
-    for position, line in enumerate(lines):
-        if _TRITON_AT.search(line.strip()):
-            excerpt = lines[position + 1 : position + 40]
-            arrow = next((n for n, row in enumerate(excerpt) if row.strip() == "^"), None)
-            if arrow is None:
-                return []
-            # After the arrow comes the reason, up to the first blank line.
-            shown = [f"  | {row[:160]}" for row in excerpt[max(0, arrow - 4) : arrow + 5] if row]
-            return ["Triton's compiler stopped here:", *shown]
-    return []
+    after = dropwhile(lambda row: not _TRITON_AT.search(row.strip()), text.splitlines())
+    excerpt = list(islice(after, 1, 40))
+    arrow = next((n for n, row in enumerate(excerpt) if row.strip() == "^"), None)
+    if arrow is None:
+        return []
+    # After the arrow comes the reason, up to the first blank line.
+    shown = [f"  | {row[:160]}" for row in excerpt[max(0, arrow - 4) : arrow + 5] if row]
+    return ["Triton's compiler stopped here:", *shown]

@@ -160,12 +160,9 @@ def _reported(finding: Finding, mapped: SourceMap) -> str:
 
 def _number(place: str, finding: Finding, mapped: SourceMap) -> int | None:
     file, _, line = place.rpartition(":")
-    if not file:
-        return None
-    if file.endswith(".py"):
-        # Triton names the candidate's own file.
-        return int(line) if mapped.line(int(line)) else None
-    return mapped.locate(file, int(line), finding.lines.get(place, "")) if finding.lines else None
+    # Without what was compiled it is not known which extension's file it is; Triton has no such.
+    known = file and (finding.lines or file.endswith(".py"))
+    return mapped.locate(file, int(line), finding.lines.get(place, "")) if known else None
 
 
 def _meaning(finding: Finding) -> str:

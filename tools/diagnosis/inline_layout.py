@@ -36,12 +36,13 @@ def inline_layout(source: str) -> Layout:
         if not isinstance(call, ast.Call) or not ast.unparse(call.func).endswith("load_inline"):
             continue
         for file, position, keyword, ahead in _TEXTS:
-            if _is_true(_argument(call, None, "no_implicit_headers", named)):
+            bare = _argument(call, None, "no_implicit_headers", named)
+            if isinstance(bare, ast.Constant) and bare.value is True:
                 ahead = 0
             pieces = _strings(_argument(call, position, keyword, named), named)
             lines = _lines(pieces, rows, ahead)
             if file == "main.cpp":
-                after = ahead + sum(piece.value.count("\n") + 1 for piece in pieces) + 2
+                after = ahead + sum(text.count("\n") + 1 for text, _ in pieces) + 2
                 texts = {number: rows[number - 1] for number in lines.values()}
                 functions = _strings(_argument(call, None, "functions", named), named)
                 lines |= _bound(functions, texts, after)
@@ -53,10 +54,6 @@ def inline_layout(source: str) -> Layout:
     return found
 
 
-class _String(ast.Constant):
-    value: str
-
-
 def _argument(
     call: ast.Call, position: int | None, keyword: str, named: dict[str, ast.expr]
 ) -> ast.expr | None:
@@ -66,38 +63,34 @@ def _argument(
     return named.get(value.id) if isinstance(value, ast.Name) else value
 
 
-def _strings(value: ast.expr | None, named: dict[str, ast.expr]) -> list[_String]:
-    """The plain strings that an argument holds; none where any of them is no such string."""
+def _strings(value: ast.expr | None, named: dict[str, ast.expr]) -> list[tuple[str, int]]:
+    """The plain strings that an argument holds, and their first lines; none where any of them is no
+    such string."""
     parts = value.elts if isinstance(value, ast.List | ast.Tuple) else [value] if value else []
-    found: list[_String] = []
+    found = []
     for part in parts:
         each = named.get(part.id) if isinstance(part, ast.Name) else part
         if not isinstance(each, ast.Constant) or not isinstance(each.value, str):
             return []
-        found.append(each)  # type: ignore[arg-type]
+        found.append((each.value, each.lineno))
     return found
 
 
-def _lines(pieces: list[_String], rows: list[str], ahead: int) -> dict[int, int]:
+def _lines(pieces: list[tuple[str, int]], rows: list[str], ahead: int) -> dict[int, int]:
     lines: dict[int, int] = {}
-    for piece in pieces:
-        for offset, text in enumerate(piece.value.split("\n")):
-            number = piece.lineno + offset
+    for piece, first in pieces:
+        for number, text in enumerate(piece.split("\n"), first):
+            ahead += 1
             if number <= len(rows) and text.strip() in rows[number - 1]:
-                lines[ahead + 1 + offset] = number
-        ahead += piece.value.count("\n") + 1
+                lines[ahead] = number
     return lines
 
 
-def _bound(functions: list[_String], texts: dict[int, str], after: int) -> dict[int, int]:
+def _bound(functions: list[tuple[str, int]], texts: dict[int, str], after: int) -> dict[int, int]:
     lines: dict[int, int] = {}
-    for offset, name in enumerate(functions):
-        pattern = re.compile(rf"\b{re.escape(name.value)}\s*\(")
+    for offset, (name, _) in enumerate(functions):
+        pattern = re.compile(rf"\b{re.escape(name)}\s*\(")
         first = next((number for number, row in texts.items() if pattern.search(row)), None)
         if first is not None:
             lines[after + offset] = first
     return lines
-
-
-def _is_true(value: ast.expr | None) -> bool:
-    return isinstance(value, ast.Constant) and value.value is True

@@ -11,6 +11,8 @@ from collections import Counter
 
 from tools.diagnosis.inline_layout import inline_layout
 
+_CANDIDATE = "candidate.py"
+"""Triton names lines of the candidate's own file."""
 # nvcc quotes `__global__ void k()` as the host compiler sees it: rewritten, or left out.
 _SPACES = "device|global|host|shared|constant"
 _ATTRIBUTE = re.compile(rf"__attribute__\(\((?:{_SPACES})\)\)|__(?:{_SPACES})__")
@@ -35,6 +37,8 @@ class SourceMap:
 
     def locate(self, file: str, line: int, quoted: str = "") -> int | None:
         """The candidate's line, or None where the text was not found in it."""
+        if file.rpartition("/")[2] == _CANDIDATE:
+            return line if self.line(line) else None
         places = self._places.get(_bare(quoted), []) if quoted else []
         laid = self._layout.get(file, {}).get(line)
         if laid is not None and (not places or laid in places):

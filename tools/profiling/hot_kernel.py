@@ -50,7 +50,6 @@ _SHARED_BYTES, _RESERVED_BYTES = 228 * 1024, 1024
 """Of an SM at most (compute capability 9.0 and 10.0), and for the driver in each block."""
 _MOST_LINES = 3
 _QUOTED = 80
-_TRITON_FILE = "candidate.py"
 _LEAST_STALLS = 0.5
 """Warps stalled for an instruction issued, by all reasons; fewer are not reported."""
 
@@ -109,7 +108,7 @@ def stall_lines(facts: Facts, source: str) -> list[str]:
     mapped = SourceMap(source)
     lines = []
     for line in facts.hot.lines:
-        number = _number(line.file, line.line, mapped)
+        number = mapped.locate(line.file, line.line)
         if number is not None:
             called = _also(", called at line", line.file, line.called_at, mapped)
             used = _also(", used at line", line.file, line.used_at, mapped)
@@ -127,11 +126,5 @@ def _words(line: SourceLine) -> str:
 
 
 def _also(words: str, file: str, line: int | None, mapped: SourceMap) -> str:
-    number = _number(file, line, mapped) if line is not None else None
+    number = mapped.locate(file, line) if line is not None else None
     return f"{words} {number}" if number is not None else ""
-
-
-def _number(file: str, line: int, mapped: SourceMap) -> int | None:
-    if file == _TRITON_FILE:
-        return line if mapped.line(line) else None
-    return mapped.locate(file, line)
