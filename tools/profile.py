@@ -210,17 +210,17 @@ def _shares(facts: Facts) -> tuple[KernelShare, ...]:
     from tools.profiling.profile_report import KernelShare
 
     if facts.collected.gpu is not None:
-        busy = sum(activity.time_us for activity in facts.activities) or 1.0
+        busy_us = facts.gpu.busy_us or 1.0
         return tuple(
             KernelShare(
                 name=kernel.name,
                 own=kernel.name in facts.own,
                 launches=kernel.launches,
                 time_us=kernel.time_us,
-                share=min(1.0, kernel.time_us / busy),
+                share=min(1.0, kernel.time_us / busy_us),
                 metrics=kernel.metrics,
             )
-            for kernel in facts.activities
+            for kernel in facts.gpu.kernels
         )
     whole = max(facts.profiled_us, 1e-9)
     return tuple(

@@ -55,6 +55,7 @@ class CollectedKernel(Record):
 
 class KernelTrace(Record):
     kernels: tuple[CollectedKernel, ...]
+    """The slowest first; of a trace without counters, memsets and copies among them."""
     span_us: float | None = None
     """From the first kernel's start to the last one's end; None under a replaying profiler."""
     missing: tuple[str, ...] = ()

@@ -72,13 +72,9 @@ def parse_trace(trace: ChromeTrace, *, sm_count: int) -> Collected:
     ]
     begin = max(marks) if marks else 0.0
     call = [event for event in events if event["ts"] >= begin]
-    kernels = _activities(call)
-    if not kernels:
+    groups = _by_name(call, (_KERNEL, *_OTHERS))
+    if not groups:
         raise ProfilerError("torch.profiler saw no kernel (is CUPTI permitted here?)")
-    groups: dict[str, list[TraceEvent]] = {}
-    for event in kernels:
-        name = base_name(event["name"]) if event["cat"] == _KERNEL else event["name"]
-        groups.setdefault(name, []).append(event)
     collected = [_kernel(name, launches, sm_count) for name, launches in groups.items()]
     timeline = device_timeline(call)
     found = KernelTrace(
@@ -125,17 +121,20 @@ def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _activities(events: Sequence[TraceEvent]) -> list[TraceEvent]:
-    return [event for event in events if event.get("cat") in (_KERNEL, *_OTHERS)]
+def _by_name(
+    events: Sequence[TraceEvent], categories: Sequence[str]
+) -> dict[str, list[TraceEvent]]:
+    groups: dict[str, list[TraceEvent]] = {}
+    for event in events:
+        if event.get("cat") in categories:
+            name = base_name(event["name"]) if event["cat"] == _KERNEL else event["name"]
+            groups.setdefault(name, []).append(event)
+    return groups
 
 
 def device_timeline(events: Sequence[TraceEvent]) -> DeviceTimeline:
-    activities = _activities(events)
+    activities = [event for event in events if event.get("cat") in (_KERNEL, *_OTHERS)]
     kernels = [event for event in activities if event["cat"] == _KERNEL]
-    groups: dict[str, list[TraceEvent]] = {}
-    for event in activities:
-        if event["cat"] != _KERNEL:
-            groups.setdefault(event["name"], []).append(event)
     gaps = list(_gaps(activities))
     host_us: dict[str, float] = {}
     for event in events:
@@ -153,7 +152,7 @@ def device_timeline(events: Sequence[TraceEvent]) -> DeviceTimeline:
             CollectedKernel(
                 name=name, launches=len(group), time_us=sum(event["dur"] for event in group)
             )
-            for name, group in groups.items()
+            for name, group in _by_name(events, _OTHERS).items()
         ),
         span_us=end - min(event["ts"] for event in activities),
         gaps_us=sum(end - begin for begin, end in gaps),

@@ -56,15 +56,6 @@ class Facts:
         return self.collected.gpu
 
     @property
-    def activities(self) -> tuple[CollectedKernel, ...]:
-        """All that a call does on a GPU: its kernels, and the memsets and copies that are known."""
-        kernels, timeline = self.gpu.kernels, self.collected.timeline
-        names = {kernel.name for kernel in kernels}
-        others = timeline.others if timeline is not None else ()
-        found = (*kernels, *(other for other in others if other.name not in names))
-        return tuple(sorted(found, key=lambda activity: -activity.time_us))
-
-    @property
     def cpu(self) -> CpuTrace:
         assert self.collected.cpu is not None
         return self.collected.cpu

@@ -137,19 +137,17 @@ def _collect(
     for _ in range(1 if mode == "plain" else _WARM_UP):
         call()
     stages.end("warm_up")
-    collected = Collected(work=work, isolation=tuple(layers))
+    found: dict[str, object] = {}
     if mode == "cpu":
-        cpu = collect_cpu(
+        found["cpu"] = collect_cpu(
             call,
             own_namespaces(request.candidate.source),
             threads=threads,
             output_bytes=output_bytes,
             flush_bytes=max(2 * cache_bytes(settings.device), 2**24),
         )
-        collected = collected.model_copy(update={"cpu": cpu})
     elif mode == "shares":
-        calls = collect_calls(call, own_namespaces(request.candidate.source))
-        collected = collected.model_copy(update={"calls": calls})
+        found["calls"] = collect_calls(call, own_namespaces(request.candidate.source))
     elif mode == "torch_trace":
         from evaluator.collect.torch_trace import collect_torch_trace
 
@@ -157,7 +155,6 @@ def _collect(
         sm_count = torch.cuda.get_device_properties(device).multi_processor_count
         trace = collect_torch_trace(call, sm_count=sm_count, folder=folder)
         found = {"gpu": trace.gpu, "timeline": trace.timeline}
-        collected = collected.model_copy(update=found)
     elif mode == "ncu":
         torch.cuda.synchronize()
         with torch.cuda.nvtx.range("forward"):
@@ -167,7 +164,7 @@ def _collect(
             torch.cuda.cudart().cudaProfilerStop()
     elif device.type == "cuda":
         torch.cuda.synchronize()
-    return collected
+    return Collected(work=work, isolation=tuple(layers)).model_copy(update=found)
 
 
 def _candidate(
