@@ -7,7 +7,7 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 
 from evaluator.collect.code.static_code import inspect_loops
-from evaluator.collect.collected import Collected, LoopFacts
+from evaluator.collect.collected import Collected
 from evaluator.collect.target.broker import Broker, Ended, never
 from evaluator.collect.target.program import last_line
 from evaluator.collect.target.target import REQUEST, Collector, lend_ceilings, taken
@@ -55,18 +55,6 @@ def collect_own(
         raise broker.error(f"the {mode} collector {why}")
     update: dict[str, object] = {"isolation": (*worker.isolation, *collected.isolation)}
     if collected.cpu is not None:
-        loops = _loops(broker.libraries)
+        loops = inspect_loops(broker.libraries)
         update["cpu"] = collected.cpu.model_copy(update={"loops": loops})
     return collected.after({"process": time.monotonic() - begin}).model_copy(update=update)
-
-
-def _loops(libraries: list[Path]) -> LoopFacts | None:
-    found = [facts for library in libraries if (facts := inspect_loops(library)) is not None]
-    if not found:
-        return None
-    return LoopFacts(
-        packed=sum(facts.packed for facts in found),
-        scalar=sum(facts.scalar for facts in found),
-        widest_bits=max(facts.widest_bits for facts in found),
-        calls=tuple(sorted({name for facts in found for name in facts.calls})),
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,16 +34,15 @@ class _Instruction:
     operands: str
 
 
-def inspect_loops(library: Path) -> LoopFacts | None:
-    """Floating-point instructions of a library's innermost loops (x86-64).
+def inspect_loops(libraries: Sequence[Path]) -> LoopFacts | None:
+    """Floating-point instructions of the innermost loops of all libraries together (x86-64).
 
-    None where `objdump` is not installed, or does not understand the file.
+    None where there are none, `objdump` is not installed, or does not understand the files.
     """
-    text = printed_by("objdump", "-d", "--no-show-raw-insn", str(library), timeout_s=_TIMEOUT_S)
-    return None if text is None else read_loops(text)
-
-
-def read_loops(disassembly: str) -> LoopFacts:
+    command = ("objdump", "-d", "--no-show-raw-insn", *map(str, libraries))
+    disassembly = printed_by(*command, timeout_s=_TIMEOUT_S) if libraries else None
+    if disassembly is None:
+        return None
     loops = [
         loop
         for body in _functions(disassembly)
@@ -74,7 +74,8 @@ class _Loop:
             match = _FLOATING.match(instruction.name)
             if match and match["kind"].startswith("p"):
                 packed.append(match["operation"])
-                width = max(width, _width(instruction.operands))
+                given = instruction.operands
+                width = max(width, 512 if "%zmm" in given else 256 if "%ymm" in given else 128)
             elif match:
                 scalar.append(match["operation"])
             elif instruction.name.startswith("call") and (
@@ -134,10 +135,3 @@ def _innermost_loops(body: list[_Instruction]) -> list[list[_Instruction]]:
         [instruction for instruction in body if start <= instruction.address <= end]
         for start, end in sorted(set(inner))
     ]
-
-
-def _width(operands: str) -> int:
-    for register, bits in (("%zmm", 512), ("%ymm", 256), ("%xmm", 128)):
-        if register in operands:
-            return bits
-    return 128

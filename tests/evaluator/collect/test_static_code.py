@@ -31,7 +31,7 @@ def loops(folder: Path, source: str, *flags: str) -> LoopFacts:
     subprocess.run(
         ["g++", *flags, "-fPIC", "-shared", "a.cpp", "-o", "a.so"], cwd=folder, check=True
     )
-    facts = inspect_loops(folder / "a.so")
+    facts = inspect_loops([folder / "a.so"])
     assert facts is not None
     return facts
 
