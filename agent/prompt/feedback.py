@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from agent.config.feedback_spec import Component, Control, FeedbackSpec
 from agent.config.run_config import RunConfig
 from agent.prompt.measured import Subject, measured_sections
-from agent.prompt.section import LIMITS, Section, cut, excess
+from agent.prompt.section import LIMITS, Section, cut
 from agent.record import figures
 from agent.record.progress import best_of
 from agent.record.turn import TurnRecord
@@ -93,8 +93,7 @@ def sections(
 
 def _kernel(title: str, whose: str, turn: TurnRecord, read_source: SourceReader) -> Section:
     assert turn.candidate is not None
-    source = read_source(turn.candidate).rstrip()
-    left_out = excess(source, LIMITS.source_characters)
+    source, left_out = cut(read_source(turn.candidate).rstrip(), LIMITS.source_characters)
     return Section(title, f"{whose}\n\n{fenced(source)}", left_out)
 
 
@@ -131,8 +130,8 @@ def _turn_block(turn: TurnRecord, source_of: SourceReader, rival: Rival) -> tupl
     words = execution_words(evaluation, source, rival)
     if evaluation.status is Status.CORRECT:
         return "\n".join([*lines, words]), 0
-    limit = LIMITS.explanation_characters
-    return "\n".join([*lines, "", cut(words, limit)]), excess(words, limit)
+    shown, left_out = cut(words, LIMITS.explanation_characters)
+    return "\n".join([*lines, "", shown]), left_out
 
 
 def _table(feedback: FeedbackSpec, turns: tuple[TurnRecord, ...]) -> Section:
@@ -177,7 +176,7 @@ def fenced(source: str) -> str:
     fence = "```"
     while fence in source:
         fence += "`"
-    return f"{fence}python\n{cut(source.rstrip(), LIMITS.source_characters)}\n{fence}"
+    return f"{fence}python\n{source.rstrip()}\n{fence}"
 
 
 def execution_words(evaluation: Evaluation, source: str, rival: Rival | None) -> str:

@@ -30,15 +30,11 @@ class Section:
     """Characters that were cut."""
 
 
-def cut(text: str, limit: int) -> str:
-    """`text`, of which the middle is left out where it is longer than `limit` characters."""
+def cut(text: str, limit: int) -> tuple[str, int]:
+    """`text`, of which the middle is left out where it is longer than `limit` characters, and how
+    many of them that leaves out."""
     if len(text) <= limit:
-        return text
+        return text, 0
     head, tail = 2 * limit // 3, limit // 3
     gap = len(text) - head - tail
-    return f"{text[:head]}\n[... {gap} characters left out ...]\n{text[-tail:]}"
-
-
-def excess(text: str, limit: int) -> int:
-    """Characters of `text` that `cut` leaves out."""
-    return len(text) - 2 * limit // 3 - limit // 3 if len(text) > limit else 0
+    return f"{text[:head]}\n[... {gap} characters left out ...]\n{text[-tail:]}", gap

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from agent.config.feedback_spec import FeedbackSpec
 from agent.config.run_config import RunConfig
 from agent.prompt.feedback import fenced, remember, sections
-from agent.prompt.section import LIMITS, Section, cut, excess
+from agent.prompt.section import LIMITS, Section, cut
 from agent.record.turn import TurnRecord
 from agent.tuner.planning.prompt import Report, read
 from evaluator.evaluation import Correctness, Evaluation, Status
@@ -259,14 +259,14 @@ def test_a_fence_never_ends_inside_the_source() -> None:
 
 @given(text=st.text(max_size=300), limit=st.integers(4, 100))
 def test_cut_keeps_both_ends_and_counts_the_rest(text: str, limit: int) -> None:
-    shorter = cut(text, limit)
+    shorter, left_out = cut(text, limit)
     if len(text) <= limit:
         assert shorter == text
     else:
         assert shorter.startswith(text[: limit // 2]) and shorter.endswith(text[-(limit // 4) :])
         assert len(shorter) <= limit + 50
     gap = re.findall(r"\n\[\.\.\. (\d+) characters left out \.\.\.\]\n", shorter)
-    assert excess(text, limit) == (int(gap[-1]) if len(text) > limit else 0)
+    assert left_out == (int(gap[-1]) if len(text) > limit else 0)
 
 
 def test_sections_say_what_they_leave_out() -> None:
