@@ -56,8 +56,6 @@ _RANDOM = re.compile(r"nn\.\w*Dropout|\bdropout|bernoulli|binomial|rand\w*_like"
 
 @dataclass(frozen=True)
 class Hardware:
-    """The device that the kernel is for, as the prompt describes it."""
-
     name: str
     lines: tuple[str, ...] = ()
 

@@ -83,7 +83,6 @@ class LiveTable(Display):
         self.console.print(text, markup=False, soft_wrap=True)
 
     def close(self) -> None:
-        """Leave the table as it is and show the cursor again."""
         if self.live is not None:
             self.live.stop()
 

@@ -12,8 +12,6 @@ from agent.tuner.tracing.graph import Node
 
 
 class CppKernel(KernelText):
-    """One function."""
-
     CHECK = (
         'TORCH_CHECK(t{i}.numel() == {n}, "{name}: operand {i} has another size");\n'
         "t{i} = t{i}.contiguous();"

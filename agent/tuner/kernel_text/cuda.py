@@ -133,7 +133,6 @@ class CudaKernel(KernelText):
         return "\n".join(self.lines) + "\n"
 
     def _open_row(self) -> None:
-        """Which row, and which elements of it."""
         self.begin, self.end = "lane * V", "ROW"
         if self.teams == 1:
             self.put("const int lane = threadIdx.x;")

@@ -141,7 +141,6 @@ class KernelText(ABC):
     # Host -----------------------------------------------------------------------------------------
 
     def take_arguments(self) -> None:
-        """Check the operands and point at them."""
         for i, operand in enumerate(self.kernel.operands):
             node = operand.node
             ctype = CTYPES[node.dtype]
@@ -149,7 +148,6 @@ class KernelText(ABC):
             self.put(f"const {ctype}* __restrict__ a{i} = t{i}.data_ptr<{ctype}>();")
 
     def make_results(self) -> None:
-        """Allocate the outputs and point at them."""
         for i, node in enumerate(self.kernel.outputs):
             ctype = CTYPES[node.dtype]
             sizes = ", ".join(map(str, node.shape))
@@ -164,7 +162,6 @@ class KernelText(ABC):
     # A row ----------------------------------------------------------------------------------------
 
     def row(self) -> None:
-        """All passes over the row `row`."""
         self._point_at_row()
         self.put(*map(self.define, self.kernel.row_values(0)))
         for level in range(1, self.kernel.passes + 1):
@@ -264,7 +261,6 @@ class KernelText(ABC):
     # Values ---------------------------------------------------------------------------------------
 
     def name(self, node: Node) -> str:
-        """How a value is called where it is used."""
         if node.kind is Kind.CONST:
             text = "INFINITY" if abs(node.value) == float("inf") else f"{abs(node.value)!r}f"
             return f"(-{text})" if node.value < 0 else text
@@ -278,7 +274,6 @@ class KernelText(ABC):
         return f"const {CTYPES[node.dtype]} v{self.number[node]} = {text};"
 
     def _place(self, node: Node) -> str:
-        """A staged value's element."""
         return self.staged_at.format(g=self.buffers.index(node))
 
 

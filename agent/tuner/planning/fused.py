@@ -27,8 +27,6 @@ class Operand:
 
 @dataclass(frozen=True)
 class Fused:
-    """A kernel."""
-
     name: str
     outer: Shape
     """Sizes after merging neighbours that every operand walks alike."""

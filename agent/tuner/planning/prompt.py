@@ -31,14 +31,11 @@ class Trial(NamedTuple):
 
     @property
     def failed(self) -> bool:
-        """Known not to be correct."""
         return self.status not in ("", "correct")
 
 
 @dataclass(frozen=True)
 class Request:
-    """A prompt, understood."""
-
     text: str
     reference: str
     backend: str
@@ -58,7 +55,6 @@ class Request:
 
 
 def read(messages: Sequence[Mapping[str, str]]) -> Request:
-    """Understand the last user message."""
     text = next((m["content"] for m in reversed(messages) if m.get("role") == "user"), "")
     sections = split(text)
     task = sections.get("Task", "")

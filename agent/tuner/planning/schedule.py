@@ -55,8 +55,6 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Knob:
-    """One choice to be made."""
-
     name: str
     choices: Mapping[str, float]
     """Choice -> its weight in the prior."""
@@ -87,7 +85,6 @@ class Space:
         return self.default().adopting(plan, known)
 
     def risks(self, schedule: Schedule) -> list[str]:
-        """The knobs that have a risky choice."""
         return [k.name for k in self.knobs if schedule[k.name] == k.risky]
 
     def weight(self, knob: str, choice: str) -> float:

@@ -102,8 +102,6 @@ Operand = Node | float
 
 @dataclass(frozen=True)
 class Graph:
-    """A whole forward pass."""
-
     arguments: tuple[str, ...]
     """Names of forward's arguments, in order (also those that no node uses)."""
     outputs: tuple[Node, ...]

@@ -89,7 +89,6 @@ class Instance(dict[str, Any]):
 
 
 def sequential(*modules: Any) -> Instance:
-    """PyTorch's container of modules that follow each other."""
     items = {str(i): module for i, module in enumerate(modules)}
     return Instance(items, forward=lambda x: reduce(lambda y, module: module(y), modules, x))
 
@@ -133,8 +132,6 @@ class _Return(Exception):  # noqa: N818
 
 
 class Interpreter:
-    """Walks one file."""
-
     def __init__(self, tree: ast.Module) -> None:
         self.forward = False
         """Whether the module runs: what it does to tensors counts now."""
