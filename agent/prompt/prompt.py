@@ -48,8 +48,6 @@ FUNCTION_NOTE = (
     "are fp32, fp64 where they are fp64; accumulate 16-bit sums in fp32"
 )
 
-NAME_WIDTH = 60
-"""Of a kernel's name, in characters."""
 _RANDOM = re.compile(r"nn\.\w*Dropout|\bdropout|bernoulli|binomial|rand\w*_like", re.I)
 """What a module calls that draws random numbers in forward."""
 
@@ -146,26 +144,7 @@ def _pieces(
 
 def rival_words(rival: Rival) -> str:
     """What PyTorch itself reaches, which must have been timed."""
-    rows = [
-        (
-            shortened(kernel.name, NAME_WIDTH),
-            figures.percent(kernel.share),
-            str(kernel.launches),
-            figures.latency(kernel.time_us),
-        )
-        for kernel in rival.longest
-    ]
-    bounds = {"bound": rival.bound_us, "attainable": rival.attainable_us}
-    return render(
-        "rival",
-        flags=rival.flags,
-        rates=rival.bound_rates,
-        times={name: figures.latency(us) for name, us in rival.times_us.items()},
-        **{name: figures.latency(us) if us else "" for name, us in bounds.items()},
-        kernels=rows,
-        launches=sum(kernel.launches for kernel in rival.kernels),
-        together=figures.latency(sum(kernel.time_us for kernel in rival.kernels)),
-    )
+    return render("rival", rival=rival)
 
 
 def budget_note(config: RunConfig, turn: int, spent: Spent) -> str:
@@ -205,10 +184,13 @@ def render(name: str, **values: object) -> str:
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "texts"),
         undefined=StrictUndefined,
         keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    filters = {"latency": figures.latency, "percent": figures.percent, "shortened": shortened}
+    environment.filters |= filters
+    return environment
