@@ -102,7 +102,7 @@ def _fresh(request: Request, space: Space, heat: float, random: Random) -> Choic
     """No kernel was shown: the prior, more careful after a failure, or the profiler's move."""
     hot = [k.name for k in space.knobs if random.random() < heat]
     schedule, reason = space.default().adopting(space.draw(random), hot), "a first draft"
-    if any(r.status != "correct" for r in request.reports):
+    if any(status != "correct" for status, _ in request.reports.values()):
         schedule = schedule.adopting(space.default(), space.risks(schedule))
         reason = "the last one failed: nothing risky"
     for move in MOVES[space.backend].get(request.bottleneck, ())[:1]:

@@ -14,14 +14,6 @@ from typing import NamedTuple
 from agent.tuner.planning.schedule import Schedule
 
 
-class Report(NamedTuple):
-    """What execution said about one turn."""
-
-    turn: int
-    status: str
-    speedup: float | None
-
-
 class Trial(NamedTuple):
     """An earlier schedule, which G shows, and its outcome, which E shows; else empty."""
 
@@ -46,8 +38,9 @@ class Request:
     """Whether the prompt lists several sizes, of which it shows one."""
     kernel: Schedule | None
     """The plan of the kernel to refine (G)."""
-    reports: tuple[Report, ...]
-    """About the last turn first, then about the kernel to refine where that is another (E)."""
+    reports: dict[str, tuple[str, float | None]]
+    """Turn -> what execution said of it, status and speedup: of the last turn, and of the kernel to
+    refine where that is another (E)."""
     trials: tuple[Trial, ...]
     """The table of earlier attempts, and the kernel to refine."""
     bottleneck: str
@@ -64,9 +57,7 @@ def read(messages: Sequence[Mapping[str, str]]) -> Request:
     reports = _reports(sections.get("What execution said", ""))
     if kernel is not None:
         turn = _found(r"turn (\d+)", refined)
-        report = next((r for r in reports if str(r.turn) == turn), None)
-        outcome = (report.status, report.speedup) if report else ("", None)
-        trials.append(Trial(kernel, *outcome))
+        trials.append(Trial(kernel, *reports.get(turn, ("", None))))
     return Request(
         text=text,
         reference=fenced(sections.get("Reference", "")),
@@ -106,17 +97,16 @@ def _speedup(text: str) -> float | None:
     return float(number) if number else None
 
 
-def _reports(text: str) -> tuple[Report, ...]:
+def _reports(text: str) -> dict[str, tuple[str, float | None]]:
     """One for each block that begins with a turn."""
     parts = re.split(r"^- turn: (\d+)$", text, flags=re.M)
-    return tuple(
-        Report(
-            int(turn),
+    return {
+        turn: (
             _found(r"^- status: `?(\w+)", block),
             _speedup(_found(r"^- speedup over eager: (.*)$", block)),
         )
         for turn, block in zip(parts[1::2], parts[2::2], strict=True)
-    )
+    }
 
 
 def _attempts(text: str) -> list[Trial]:

@@ -120,8 +120,8 @@ def shared(roots: Iterable[Node]) -> dict[Node, Node]:
     one: dict[Node, Node] = {}
     for node in ordered(roots):
         fresh = replace(node, args=tuple(one[a] for a in node.args))
-        key = (fresh.kind, fresh.shape, fresh.dtype, fresh.args, fresh.op, fresh.name)
-        one[node] = made.setdefault((*key, str(fresh.value), fresh.dims, fresh.call), fresh)
+        # The text of the value tells 0.0 from -0.0.
+        one[node] = made.setdefault((*vars(fresh).values(), str(fresh.value)), fresh)
     return one
 
 

@@ -12,7 +12,7 @@ from agent.config.run_config import RunConfig
 from agent.prompt.feedback import fenced, remember, sections
 from agent.prompt.section import LIMITS, Section, cut
 from agent.record.turn import TurnRecord
-from agent.tuner.planning.prompt import Report, read
+from agent.tuner.planning.prompt import read
 from evaluator.evaluation import Correctness, Evaluation, Status
 from evaluator.rival import Rival
 from evaluator.settings import BaselineName
@@ -133,7 +133,7 @@ def test_the_tuner_reads_the_speedup_over_an_eager_with_flags() -> None:
     said = text["What execution said"]
     assert " us (fp32, TF32 off)\n" in said
     request = read([{"role": "user", "content": f"## What execution said\n\n{said}"}])
-    assert request.reports == (Report(turn=0, status="correct", speedup=1.97),)
+    assert request.reports == {"0": ("correct", 1.97)}
 
 
 def test_a_kernel_slower_than_compile_is_not_told_to_stop() -> None:
