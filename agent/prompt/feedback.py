@@ -141,18 +141,15 @@ def _table(feedback: FeedbackSpec, turns: tuple[TurnRecord, ...]) -> Section:
     if Component.EXECUTION in feedback:
         columns["status"] = lambda turn: str(turn.evaluation.status)
         columns["speedup"] = _speedup_cell
-    if any(map(_moved, turns)) and feedback.control_of(Component.ADVICE) is Control.REAL:
-        columns["moved as advised"] = lambda turn: _cell(_moved(turn))
+    has_moved = any(score.moved for turn in turns for score in turn.advice_scores)
+    if has_moved and feedback.control_of(Component.ADVICE) is Control.REAL:
+        columns["moved as advised"] = lambda turn: _cell(moved_words(turn.advice_scores))
     rows = [_row([cell(turn) for cell in columns.values()]) for turn in turns]
     old, shown = rows[: -LIMITS.history_rows], rows[-LIMITS.history_rows :]
     lines = [_row(list(columns)), _row(["---"] * len(columns)), *shown]
     if old:
         lines.append(f"\n({len(old)} earlier rows left out.)")
     return Section("Earlier attempts", "\n".join(lines), sum(map(len, old)))
-
-
-def _moved(turn: TurnRecord) -> str:
-    return moved_words(turn.advice_scores)
 
 
 def _row(cells: Sequence[str]) -> str:

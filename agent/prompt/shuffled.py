@@ -9,7 +9,6 @@ names the kernel, and a resumed turn keeps its prompt.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
 from pathlib import Path
 
 from agent.config.feedback_spec import Component, Control
@@ -53,8 +52,10 @@ def choose(
     for problem in [*others, key.problem]:
         fit = [
             turn
-            for turn in _turns(log, problem, key)
-            if turn.candidate not in (None, base.candidate)
+            for turn in log.of(problem)
+            # Of this problem only turns before that one, so that the choice can be made again.
+            if (problem != key.problem or turn.turn < key.turn)
+            and turn.candidate not in (None, base.candidate)
             and turn.evaluation.timing is not None
             and turn.evaluation.timing.sol_fraction is not None
             and (tier is None or (turn.profile is not None and turn.profile.rung is tier))
@@ -62,13 +63,6 @@ def choose(
         if fit:
             return _of_turn(draw.choice(fit))
     return _of_fixture(base)
-
-
-def _turns(log: TurnLog, problem: str, key: TurnKey) -> Iterable[TurnRecord]:
-    """Of this problem only those before the turn in question, so that the choice can be made
-    again."""
-    turns = log.of(problem)
-    return [turn for turn in turns if problem != key.problem or turn.turn < key.turn]
 
 
 def _of_turn(turn: TurnRecord) -> tuple[ShuffledKernel, Subject]:

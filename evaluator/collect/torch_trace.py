@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypedDict
+from typing import Any
 
 from evaluator.collect.collected import (
     Collected,
@@ -26,17 +26,8 @@ _OTHERS = ("gpu_memcpy", "gpu_memset")
 _RUNTIME = ("cuda_runtime", "cuda_driver")
 
 
-class TraceEvent(TypedDict, total=False):
-    ph: str
-    cat: str
-    name: str
-    ts: float
-    dur: float
-    args: dict[str, object]
-
-
-class ChromeTrace(TypedDict, total=False):
-    traceEvents: list[TraceEvent]
+TraceEvent = dict[str, Any]
+"""In Chrome's format, with times in microseconds; `cat` is left out of some."""
 
 
 def collect_torch_trace(call: Callable[[], object], *, sm_count: int, folder: Path) -> Collected:
@@ -59,7 +50,7 @@ def collect_torch_trace(call: Callable[[], object], *, sm_count: int, folder: Pa
     return parse_trace(json.loads(path.read_text()), sm_count=sm_count)
 
 
-def parse_trace(trace: ChromeTrace, *, sm_count: int) -> Collected:
+def parse_trace(trace: Mapping[str, Any], *, sm_count: int) -> Collected:
     """The kernels and the timeline of the last marked call in a Chrome trace.
 
     Raises `ProfilerError` if no kernel ran.
@@ -171,4 +162,4 @@ def _gaps(activities: Sequence[TraceEvent]) -> Iterator[tuple[float, float]]:
 
 
 def _end(event: TraceEvent) -> float:
-    return event["ts"] + event["dur"]
+    return float(event["ts"] + event["dur"])

@@ -60,7 +60,6 @@ UNITS: Mapping[str, Unit] = {
     "library_share": _share("share of the time in PyTorch's and libraries' code"),
     "load_ratio": Unit("bytes loaded over bytes that must move", "{:.2f}"),
     "block": _count("threads a block"),
-    "fp64_tensor_pct": _peak("fp64 tensor cores"),
     "load_efficiency": _share("share of each fetched sector that is used"),
     "local_requests": _count("accesses to local memory"),
     "occupancy_limit_pct": Unit("possible occupancy", _PCT, noise=2.0),
