@@ -8,6 +8,7 @@ the same words.
 from __future__ import annotations
 
 import re
+from itertools import cycle
 
 from agent.prompt.section import Section
 
@@ -71,12 +72,10 @@ def placebo(section: Section, number: int) -> Section:
     room = len(section.text) - len("\n".join(lines))
     longest = max(map(_length, SENTENCES))
     turned = SENTENCES[begin:] + SENTENCES[:begin]
-    position = 0
+    sentences = cycle(turned)
     while room >= longest:
-        sentence = turned[position % len(turned)]
-        lines.append(f"- {sentence}")
-        room -= _length(sentence)
-        position += 1
+        lines.append(f"- {next(sentences)}")
+        room -= len(f"\n{lines[-1]}")
     # The last one is whichever fits best, or none.
     last = min(turned, key=lambda sentence: abs(room - _length(sentence)))
     if abs(room - _length(last)) < room:

@@ -163,16 +163,14 @@ def budget_note(config: RunConfig, turn: int, spent: Spent) -> str:
     return f"This is turn {turn}; with it, at most {left} are left{within}. The best kernel counts."
 
 
-def limits_left(config: RunConfig, spent: Spent) -> Iterator[str]:
-    if config.budget_usd is not None:
-        yield f"${max(0.0, config.budget_usd - spent.priced_usd):.2f}"
-    if config.budget_tokens is not None:
-        yield f"{max(0, config.budget_tokens - (spent.tokens or 0)):,} tokens"
-    if config.budget_seconds is not None:
-        yield f"{max(0.0, config.budget_seconds - spent.wall_seconds):.0f} s"
-    if config.budget_device_seconds is not None:
-        left_s = max(0.0, config.budget_device_seconds - spent.device_seconds)
-        yield f"{left_s:.0f} s of the device"
+def limits_left(config: RunConfig, spent: Spent) -> list[str]:
+    limits = (
+        ("${:.2f}", config.budget_usd, spent.priced_usd),
+        ("{:,} tokens", config.budget_tokens, spent.tokens or 0),
+        ("{:.0f} s", config.budget_seconds, spent.wall_seconds),
+        ("{:.0f} s of the device", config.budget_device_seconds, spent.device_seconds),
+    )
+    return [words.format(max(0, most - used)) for words, most, used in limits if most is not None]
 
 
 def render(name: str, **values: object) -> str:

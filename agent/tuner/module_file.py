@@ -42,28 +42,27 @@ def _model(model: ast.ClassDef, program: Program, *, one_case: bool) -> str:
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
             node.body = node.body[1:] or [ast.Pass()]
     model.name = "ModelNew"
-    kept = [s for s in model.body if isinstance(s, ast.FunctionDef)]
+    methods = [s for s in model.body if isinstance(s, ast.FunctionDef)]
+    original = next((method for method in methods if method.name == "forward"), None)
+    graph, given = program.graph, ", ".join(program.graph.arguments)
     lines = statements(program)
     if one_case:
         in_pytorch = "super().forward"  # a Sequential's
-        for method in kept:
-            if method.name == "forward":
-                method.name, in_pytorch = "in_pytorch", "self.in_pytorch"
-        inputs = [node for node in program.graph.nodes() if node.kind is Kind.INPUT]
-        other = " or ".join(f"{node.name}.shape != {node.shape}" for node in inputs)
-        if (fixed := program.graph.fixed) is not None:
+        if original is not None:
+            original.name, in_pytorch = "in_pytorch", "self.in_pytorch"
+        inputs = [node for node in graph.nodes() if node.kind is Kind.INPUT]
+        other = [f"{node.name}.shape != {node.shape}" for node in inputs]
+        if graph.fixed is not None:
+            values = [f"{name} != {text}" for name, text in graph.fixed.items()]
             plain = [f"type({node.name}) is not torch.Tensor" for node in inputs]
             dtypes = [f"{node.name}.dtype != torch.float32" for node in inputs]
-            values = [f"{name} != {text}" for name, text in fixed.items()]
-            other = " or ".join([*values, *plain, *dtypes, other])
-        given = ", ".join(program.graph.arguments)
-        lines.insert(0, f"if {other}: return {in_pytorch}({given})")
-    taken = ", ".join(["self", *program.graph.arguments])
-    if program.graph.fixed is not None:
-        taken = next(ast.unparse(s.args) for s in model.body if isinstance(s, ast.FunctionDef))
-    kept = [s for s in kept if s.name != "forward"]
-    signature = f"def forward({taken}):"
-    forward = "\n".join([signature, *(f"    {line}" for line in lines)])
+            other = [*values, *plain, *dtypes, *other]
+        lines.insert(0, f"if {' or '.join(other)}: return {in_pytorch}({given})")
+    taken = f"self, {given}"
+    if original is not None and graph.fixed is not None:
+        taken = ast.unparse(original.args)  # a function's defaults stay
+    forward = "\n".join([f"def forward({taken}):", *(f"    {line}" for line in lines)])
+    kept = [method for method in methods if method.name != "forward"]
     model.body = [*kept, *ast.parse(forward).body]
     return ast.unparse(model)
 

@@ -101,9 +101,6 @@ class Facts:
         own = [kernel for kernel in self.gpu.kernels if kernel.name in self.own]
         return max(own or self.gpu.kernels, key=lambda kernel: kernel.time_us)
 
-    def metric(self, name: str) -> float | None:
-        return self.hot.metrics.get(name)
-
     @property
     def traffic(self) -> tuple[float, float] | None:
         """Bytes that all kernels moved to and from DRAM, and bytes that must move."""

@@ -217,9 +217,9 @@ def _access_figures(facts: Facts) -> list[str]:
         shares = {kind: n / total for kind, n in counts.items() if n >= _LEAST_SHARE * total}
         mix = ", ".join(f"{kind} {percent(share)}" for kind, share in shares.items())
         lines.append(f"- arithmetic instructions: {mix}")
-    if local := facts.metric("local_loads"):
+    if local := metrics.get("local_loads"):
         lines.append(f"- local memory (spills, arrays indexed at run time): {local:.0f} loads")
-    active = facts.metric("threads_per_instruction")
+    active = metrics.get("threads_per_instruction")
     if active is not None and active < 24:
         lines.append(f"- divergence: {active:.0f} of 32 threads active per instruction")
     return lines
