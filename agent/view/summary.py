@@ -88,13 +88,12 @@ def _problem_lines(entry: ProblemResult, config: RunConfig, problem: Problem) ->
         yield "red", f"  not judged: {entry.error}"
         yield "", f"  {_spent(entry.spent)}"
         return
+    yield from map(_struck, entry.struck)
     if entry.best is None or entry.best_path is None:
         last = f", the last turn: {figures.outcome(entry.last.evaluation)}" if entry.last else ""
-        yield from map(_struck, entry.struck)
         yield "yellow", f"  no correct kernel{last}"
         yield "", f"  {counts}"
     else:
-        yield from map(_struck, entry.struck)
         timing = entry.verdict.timing if entry.verdict else None
         faster = timing is not None and timing.verdict == "faster"
         yield "green" if faster else "", f"  best: {_best(entry)}"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 
-from tools.advice.rule import AdviceRule, Figures, Found, has_product
+from tools.advice.rule import DOWN, UP, AdviceRule, Figures, Found, has_product
 from tools.advice.thresholds import LIMITS
 from tools.advice.traffic import dram_headroom
 from tools.profiling.profile_facts import SECTOR_BYTES, percent
-from tools.profiling.profile_report import Bottleneck, Direction
+from tools.profiling.profile_report import Bottleneck
 
-UP, DOWN = Direction.UP, Direction.DOWN
 _COALESCED_SECTORS = 4.0
 _QUARTER_REGISTERS = 16384
 """Of an SM, whose warps are dealt out to four quarters."""

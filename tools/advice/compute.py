@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from tools.advice.rule import AdviceRule, Figures, Found, multiplies
+from tools.advice.rule import DOWN, UP, AdviceRule, Figures, Found, multiplies
 from tools.advice.thresholds import LIMITS
 from tools.profiling.hot_kernel import stall_shares
 from tools.profiling.profile_facts import percent
-from tools.profiling.profile_report import Bottleneck, Direction
-
-UP, DOWN = Direction.UP, Direction.DOWN
+from tools.profiling.profile_report import Bottleneck
 
 
 def _wants_tensor_cores(f: Figures) -> bool:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from tools.advice.rule import AdviceRule, Figures, Found
+from tools.advice.rule import DOWN, UP, AdviceRule, Figures, Found
 from tools.advice.thresholds import LIMITS
 from tools.profiling.profile_facts import count_words, percent
-from tools.profiling.profile_report import Bottleneck, Direction
-
-UP, DOWN = Direction.UP, Direction.DOWN
+from tools.profiling.profile_report import Bottleneck
 
 
 def _single_thread(f: Figures) -> Found | None:

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tools.advice.cpu import CPU_ADVICE
 from tools.advice.rule import Figures
-from tools.advice.rules import GPU_ADVICE, advise
+from tools.advice.rules import RULES, advise
 from tools.advice.thresholds import LIMITS
 from tools.profiling.hot_kernel import busiest_pipe, stall_shares
 from tools.profiling.profile_facts import percent
@@ -20,7 +19,6 @@ from tools.profiling.profile_report import Advice, Bottleneck
 
 _SHOWN = 0.01
 """Share of the call, from which a part is reported."""
-_HEADINGS = {rule.name: rule.bottleneck for rule in (*GPU_ADVICE, *CPU_ADVICE)}
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ def diagnose(figures: Figures, subject: str = "", source: str = "") -> Diagnosis
     if is_there and figures.get("busiest_pct", 100.0) >= LIMITS.bound_busy_pct:
         return Diagnosis(Bottleneck.AT_THE_BOUND, f"{reached}: little is left to gain.", ())
     if advice := advise(figures, subject, source):
-        return Diagnosis(_HEADINGS[advice[0].rule], advice[0].evidence, advice)
+        return Diagnosis(RULES[advice[0].rule].bottleneck, advice[0].evidence, advice)
     bottleneck, headline = _on_cpu(figures) if "wall_us" in figures else _on_gpu(figures, subject)
     return Diagnosis(bottleneck, headline, ())
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tools.advice.rule import AdviceRule, Figures, Found, multiplies
+from tools.advice.rule import DOWN, UP, AdviceRule, Figures, Found, multiplies
 from tools.advice.thresholds import LIMITS
 from tools.profiling.hot_kernel import REGISTERS, occupancy_limiter
 from tools.profiling.profile_facts import percent
-from tools.profiling.profile_report import Bottleneck, Direction
-
-UP, DOWN = Direction.UP, Direction.DOWN
+from tools.profiling.profile_report import Bottleneck
 
 
 def _occupancy_registers(f: Figures) -> Found | None:

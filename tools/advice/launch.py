@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 
-from tools.advice.rule import AdviceRule, Figures, Found, has_product
+from tools.advice.rule import DOWN, UP, AdviceRule, Figures, Found, has_product
 from tools.advice.thresholds import LIMITS
 from tools.profiling.profile_facts import percent
-from tools.profiling.profile_report import Bottleneck, Direction
-
-UP, DOWN = Direction.UP, Direction.DOWN
+from tools.profiling.profile_report import Bottleneck
 
 
 def _launch_bound(f: Figures) -> Found | None:

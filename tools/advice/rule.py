@@ -9,6 +9,7 @@ from typing import Literal
 from tools.advice.thresholds import LIMITS
 from tools.profiling.profile_report import Bottleneck, Direction
 
+UP, DOWN = Direction.UP, Direction.DOWN
 Scope = Literal["kernel", "call"]
 """What a gain is a share of: the time of the hottest kernel, or that of the whole call."""
 

@@ -26,6 +26,7 @@ GPU_ADVICE: tuple[AdviceRule, ...] = (
     *LATENCY_RULES,
     *COMPUTE_RULES,
 )
+RULES = {rule.name: rule for rule in (*GPU_ADVICE, *CPU_ADVICE)}
 _BYTES = ("dram_bound", "dram_rate", "redundant_passes")
 _WAITS = ("memory_latency", "scalar_access")
 """What few warps in flight look like: the number of warps is the cause, and easier to change."""

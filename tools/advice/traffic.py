@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from tools.advice.rule import AdviceRule, Figures, Found, has_product
+from tools.advice.rule import DOWN, UP, AdviceRule, Figures, Found, has_product
 from tools.advice.thresholds import LIMITS
-from tools.profiling.profile_report import Bottleneck, Direction
+from tools.profiling.profile_report import Bottleneck
 
-UP, DOWN = Direction.UP, Direction.DOWN
 _FEWER_BYTES = (
     "Move fewer bytes: narrower types for what stays inside, nothing written that is recomputed"
     " cheaply; for the rest of the bandwidth, "

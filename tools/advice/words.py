@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tools.advice.cpu import CPU_ADVICE
-from tools.advice.rules import GPU_ADVICE
+from tools.advice.rules import RULES
 from tools.advice.score import time_change
 from tools.advice.units import unit
 from tools.profiling.profile_report import Advice, AdviceScore
 
 FASTER = -0.02
 """A change of time closer to 0 than this is reported as none."""
-
-_DONE = {rule.name: rule.done for rule in (*GPU_ADVICE, *CPU_ADVICE)}
 
 
 def advice_lines(advice: Sequence[Advice]) -> list[str]:
@@ -59,7 +56,7 @@ def _outcome(score: AdviceScore) -> str:
         return f"{score.rule}: {course}: faster, by other means than this figure."
     if not score.moved:
         return f"{score.rule} was not followed, or had no effect: {course}."
-    action = f"you {_DONE[score.rule]}" if score.rule in _DONE else score.rule
+    action = f"you {RULES[score.rule].done}" if score.rule in RULES else score.rule
     if change is None or change < FASTER:
         return f"{action}: {course}."
     return (
