@@ -62,6 +62,9 @@ _PYTHON = re.compile(r'^(?:\w+: )?\s*File "(?P<file>[^"]+)", line (?P<line>\d+)'
 _PYTHON_ERROR = re.compile(
     r"^(?:\w+: )?(?P<message>(?:SyntaxError|IndentationError|TabError): .*)$"
 )
+_WITHOUT_FILE = ((_PTXAS, "ptxas"), (_DRIVER, ""), (_REFUSAL, "builder"),
+                 (_PYTHON_ERROR, "python"), (_LINKER, "linker"))  # fmt: skip
+_NO_ERRORS = {"warning": "warning", "remark": "warning", "note": "note"}
 _GXX_QUOTE = re.compile(r"^\s*\d+ \| ?(?P<text>.*)$")
 _FROM_HERE = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)?\s+required from here")
 _AT_LINE = re.compile(
@@ -136,21 +139,13 @@ def _match_error(line: str) -> Diagnostic | None:
         return None
     for pattern, tool in ((_GXX, "g++"), (_NVCC, "nvcc")):
         if match := pattern.match(line):
-            severity = match["severity"]
-            kind = severity if severity in ("warning", "note") else tool
-            kind = "warning" if severity == "remark" else kind
+            kind = _NO_ERRORS.get(match["severity"], tool)
             return Diagnostic(kind, match["message"], match["file"], int(match["line"]))
-    if match := _PTXAS.match(line):
-        place = f"PTX line {match['line']}: " if match["line"] else ""
-        return Diagnostic("ptxas", place + match["message"])
-    if match := _DRIVER.match(line):
-        return Diagnostic(match["tool"], match["message"])
-    if match := _REFUSAL.match(line):
-        return Diagnostic("builder", match["message"])
-    if match := _PYTHON_ERROR.match(line):
-        return Diagnostic("python", match["message"])
-    if match := _LINKER.match(line):
-        return Diagnostic("linker", match["message"])
+    for pattern, tool in _WITHOUT_FILE:
+        if match := pattern.match(line):
+            groups = {"tool": tool, "line": ""} | match.groupdict()
+            place = f"PTX line {groups['line']}: " if groups["line"] else ""
+            return Diagnostic(groups["tool"], place + groups["message"])
     return None
 
 
