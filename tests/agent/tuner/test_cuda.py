@@ -22,13 +22,8 @@ BOLD = {
 
 
 @pytest.fixture(scope="session")
-def cache(shared_cache: Path) -> Path:
-    return shared_cache
-
-
-@pytest.fixture(scope="session")
-def builder(cache: Path) -> Builder:
-    return Builder(cache, cuda_arch="9.0a")
+def builder(shared_cache: Path) -> Builder:
+    return Builder(shared_cache, cuda_arch="9.0a")
 
 
 @pytest.mark.thorough

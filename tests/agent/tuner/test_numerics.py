@@ -44,11 +44,6 @@ def failures(report: dict[str, dict]) -> dict[str, dict]:
     }
 
 
-@pytest.fixture(scope="session")
-def cache(shared_cache: Path) -> Path:
-    return shared_cache
-
-
 CAREFUL = {"threads": "all"}
 BOLD = {
     "threads": "all", "vec": "16", "maths": "poly", "stage": "stack", "chunk": "1",
@@ -65,21 +60,21 @@ def claimed(**choices: str) -> dict[str, tuple[str, str]]:
     return cases
 
 
-def test_some_problems_and_every_family_with_the_careful_schedule(cache: Path) -> None:
+def test_some_problems_and_every_family_with_the_careful_schedule(shared_cache: Path) -> None:
     """In one process, so that PyTorch is imported once."""
     some = {f"problem {n}": c for n, c in list(claimed(**BOLD).items())[::5]}
     assert len(some) >= 5
     careful = {f"family {n}": (text, written(text, **CAREFUL)) for n, text in FAMILIES.items()}
-    report = run(cache, some | careful)
+    report = run(shared_cache, some | careful)
     assert len(report) == len(some) + len(FAMILIES)
     assert not failures(report)
 
 
 @pytest.mark.slow
-def test_every_problem_that_is_claimed_renamed_and_resized(cache: Path) -> None:
+def test_every_problem_that_is_claimed_renamed_and_resized(shared_cache: Path) -> None:
     cases = claimed(**BOLD)
     assert len(cases) >= 24
-    assert not failures(run(cache, cases))
+    assert not failures(run(shared_cache, cases))
 
 
 @pytest.mark.slow
@@ -92,6 +87,6 @@ def test_every_problem_that_is_claimed_renamed_and_resized(cache: Path) -> None:
     ],
     ids=lambda c: "_".join(c.values()),
 )
-def test_every_family_with_other_schedules(cache: Path, choices: dict[str, str]) -> None:
+def test_every_family_with_other_schedules(shared_cache: Path, choices: dict[str, str]) -> None:
     cases = {name: (text, written(text, **choices)) for name, text in FAMILIES.items()}
-    assert not failures(run(cache, cases))
+    assert not failures(run(shared_cache, cases))

@@ -87,7 +87,10 @@ def line_of(text: str, source: str = SOURCE) -> int:
 
 
 def told(findings: list[Finding], tool: Tool = Tool.ADDRESS, source: str = SOURCE) -> str:
-    run = SanitizerRun(tool=tool, outcome="findings", findings=tuple(findings))
+    return told_of(SanitizerRun(tool=tool, outcome="findings", findings=tuple(findings)), source)
+
+
+def told_of(run: SanitizerRun, source: str = SOURCE) -> str:
     evaluation = Evaluation(
         status=Status.RUNTIME_ERROR,
         reason="segfault",
@@ -220,13 +223,7 @@ def test_triton_names_the_candidates_own_lines() -> None:
 def test_where_nothing_was_found_that_is_told_and_the_signal_explained(
     run: SanitizerRun, words: str
 ) -> None:
-    evaluation = Evaluation(
-        status=Status.RUNTIME_ERROR,
-        reason="segfault",
-        message="the process was ended by SIGSEGV during the call of forward",
-        audit=DeepAudit(occasion="crash", sanitizers=(run,)),
-    )
-    text = explain(evaluation, SOURCE)
+    text = told_of(run)
     assert words in text and "What that usually means" in text and "not installed" not in text
 
 
