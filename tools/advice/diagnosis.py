@@ -7,10 +7,9 @@ next.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tools.advice.rule import Figures
 from tools.advice.rules import RULES, advise
 from tools.advice.thresholds import LIMITS
 from tools.profiling.hot_kernel import busiest_pipe, stall_shares
@@ -30,7 +29,7 @@ class Diagnosis:
     """At most `MOST_ADVICE` pieces, the one with most to gain first."""
 
 
-def diagnose(figures: Figures, subject: str = "", source: str = "") -> Diagnosis:
+def diagnose(figures: Mapping[str, float], subject: str = "", source: str = "") -> Diagnosis:
     """Bottleneck and advice of a kernel by the figures of its profile (`tools.advice.figures`).
 
     `subject` is the name of the hottest kernel, for the sentences, `source` the candidate's file.
@@ -50,7 +49,7 @@ def diagnose(figures: Figures, subject: str = "", source: str = "") -> Diagnosis
     return Diagnosis(bottleneck, headline, ())
 
 
-def _on_gpu(f: Figures, subject: str) -> tuple[Bottleneck, str]:
+def _on_gpu(f: Mapping[str, float], subject: str) -> tuple[Bottleneck, str]:
     dram = f.get("dram_pct")
     if dram is None:
         return _by_rates(f)
@@ -88,7 +87,7 @@ def _on_gpu(f: Figures, subject: str) -> tuple[Bottleneck, str]:
     )
 
 
-def _on_cpu(f: Figures) -> tuple[Bottleneck, str]:
+def _on_cpu(f: Mapping[str, float]) -> tuple[Bottleneck, str]:
     """Which part of the call is slow; in vectorised code on all threads, memory or arithmetic."""
     library = f.get("library_share", 0.0)
     # Products that run at the measured rate are left to the library.
@@ -120,7 +119,7 @@ def _on_cpu(f: Figures) -> tuple[Bottleneck, str]:
     )
 
 
-def _by_rates(f: Figures) -> tuple[Bottleneck, str]:
+def _by_rates(f: Mapping[str, float]) -> tuple[Bottleneck, str]:
     """Without counters: what must be done, over the time, against what was measured."""
     rates = {
         Bottleneck.MEMORY_BANDWIDTH: ("bandwidth_share", "bytes that must move", "bandwidth"),
@@ -143,7 +142,7 @@ _UNKNOWN = (
 )
 
 
-def remainder(bottleneck: Bottleneck, figures: Figures, beaten_by: str = "") -> str:
+def remainder(bottleneck: Bottleneck, figures: Mapping[str, float], beaten_by: str = "") -> str:
     """A sentence or two: whether to stop, and where the rest of the time goes. `beaten_by`: what
     is faster than the kernel, so that it should not stop."""
     parts = "; ".join(_parts(figures))
@@ -154,7 +153,7 @@ def remainder(bottleneck: Bottleneck, figures: Figures, beaten_by: str = "") -> 
     return f"{nothing}. What there is to look at: {parts}." if parts else f"{nothing}."
 
 
-def _parts(f: Figures) -> Iterator[str]:
+def _parts(f: Mapping[str, float]) -> Iterator[str]:
     if (idle := 1.0 - f.get("busy_share", 1.0)) >= _SHOWN:
         yield f"{percent(idle)} of the call passes outside its kernels (launches and gaps)"
     products = f.get("product_share", 0.0)
@@ -170,7 +169,7 @@ def _parts(f: Figures) -> Iterator[str]:
         yield f"DRAM runs at {dram:.0f} % of its peak, of which copies reach about 93 %"
 
 
-def products_words(f: Figures) -> str:
+def products_words(f: Mapping[str, float]) -> str:
     """How much of the time a library's products take, and how well they run."""
     rate = f.get("product_rate")
     at = f", at {percent(rate)} of the rate measured here" if rate is not None else ""

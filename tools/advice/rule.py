@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Never
 
 from tools.advice.thresholds import LIMITS
 from tools.profiling.profile_report import Bottleneck, Direction
@@ -14,8 +14,15 @@ Scope = Literal["kernel", "call"]
 """What a gain is a share of: the time of the hottest kernel, or that of the whole call."""
 
 
-Figures = Mapping[str, float]
-"""`Profile.figures`: a rule that asks for one that is missing (KeyError) is silent."""
+class UnknownFigureError(KeyError):
+    """A rule asked for a figure that this profile lacks: the rule is silent."""
+
+
+class Figures(dict[str, float]):
+    """`Profile.figures`: one that is missing ends the rule that asks for it."""
+
+    def __missing__(self, name: str) -> Never:
+        raise UnknownFigureError(name)
 
 
 def has_product(f: Figures) -> bool:

@@ -14,7 +14,7 @@ from tools.advice.cpu import CPU_ADVICE
 from tools.advice.done import undone
 from tools.advice.latency import LATENCY_RULES
 from tools.advice.launch import LAUNCH_RULES
-from tools.advice.rule import AdviceRule, Figures
+from tools.advice.rule import AdviceRule, Figures, UnknownFigureError
 from tools.advice.thresholds import LIMITS
 from tools.advice.traffic import TRAFFIC_RULES
 from tools.profiling.profile_report import MOST_ADVICE, Advice
@@ -65,18 +65,19 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
 """A cause, and the symptoms that it accounts for."""
 
 
-def advise(figures: Figures, subject: str = "", source: str = "") -> tuple[Advice, ...]:
+def advise(figures: Mapping[str, float], subject: str = "", source: str = "") -> tuple[Advice, ...]:
     """At most `MOST_ADVICE` pieces of advice, the one with most to gain first.
 
     `subject` is the name of the hottest kernel, for the sentences; `source` the candidate's file,
     which shows what is done already. None are given within `at_the_bound` of the speed of light,
     nor for less than `least_gain` of the time.
     """
-    fraction = figures.get("sol_fraction", 0.0)
+    known = Figures(figures)
+    fraction = known.get("sol_fraction", 0.0)
     if fraction >= LIMITS.at_the_bound:
         return ()
-    rules = CPU_ADVICE if "wall_us" in figures else GPU_ADVICE
-    held = [advice for rule in rules if (advice := _try(rule, figures, subject, source))]
+    rules = CPU_ADVICE if "wall_us" in known else GPU_ADVICE
+    held = [advice for rule in rules if (advice := _try(rule, known, subject, source))]
     given = [
         advice
         for advice in held
@@ -106,7 +107,7 @@ def _try(rule: AdviceRule, figures: Figures, subject: str, source: str) -> Advic
         gain = min(1.0, max(0.0, min(found.gain, most)) * share)
         watched = [pair for pair in rule.watch if not found.figure or pair[0] == found.figure]
         figure, direction = next(pair for pair in watched if pair[0] in figures)
-    except (KeyError, StopIteration):
+    except (UnknownFigureError, StopIteration):
         return None
     if gain < LIMITS.least_gain:
         return None

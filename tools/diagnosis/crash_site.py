@@ -160,7 +160,7 @@ def _reported(finding: Finding, mapped: SourceMap) -> str:
 
 def _number(place: str, finding: Finding, mapped: SourceMap) -> int | None:
     file, _, line = place.rpartition(":")
-    # Without what was compiled it is not known which extension's file it is; Triton has no such.
+    # Two extensions may share a file name: the compiled text tells which. Triton has one file.
     known = file and (finding.lines or file.endswith(".py"))
     return mapped.locate(file, int(line), finding.lines.get(place, "")) if known else None
 
